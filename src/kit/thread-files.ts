@@ -1,0 +1,77 @@
+// The files of a thread, as tools, middlewares and the file routes see them: virtual paths only, under
+// /mnt/user-data. The implementation is src/files/; nothing here touches a disk.
+import type { Readable } from "node:stream";
+
+/** Root of every virtual path the agent sees (document 000, "Virtual Path Mappings"). */
+export const USER_DATA = "/mnt/user-data";
+
+/** The three folders of a thread. */
+export const FOLDERS = ["workspace", "uploads", "outputs"] as const;
+export type Folder = (typeof FOLDERS)[number];
+
+/**
+ * Document 000 `ThreadDataState`: where the thread's folders lie. Relative to the server's data directory
+ * (`threads/<thread_id>/user-data/workspace`), because state reaches clients and no client may see a host path.
+ */
+export interface ThreadDataState {
+  workspace_path?: string | null;
+  uploads_path?: string | null;
+  outputs_path?: string | null;
+}
+
+export interface FileInfo {
+  /** Virtual path, for example `/mnt/user-data/outputs/report.md`. */
+  readonly path: string;
+  /** Last segment of the path. */
+  readonly name: string;
+  readonly type: "file" | "directory" | "other";
+  /** Bytes; 0 for a directory. */
+  readonly size: number;
+  readonly modified_at: Date;
+}
+
+/** A regular file, opened without following links. The owner must close it, or read a stream to its end. */
+export interface OpenFile {
+  readonly info: FileInfo;
+  /** Bytes `start` to `end`, both included, the whole file by default. Closes the file when it ends. */
+  stream(range?: { start: number; end: number }): Readable;
+  close(): Promise<void>;
+}
+
+export interface WriteOptions {
+  /** Add to the end instead of replacing. */
+  readonly append?: boolean;
+  /** More bytes than this end with `payload_too_large`, and the old file stays. */
+  readonly maxBytes?: number;
+  /** False keeps an existing file and writes to `name (2).ext` instead; the returned info says where. Default true. */
+  readonly overwrite?: boolean;
+}
+
+/**
+ * Files of all threads. `path` is a virtual path inside one of the three folders. Every method refuses, with an
+ * AppError: `path_outside` (no virtual path, `..`, or a link leads out), `invalid_file_name` (NUL, too long),
+ * `file_not_found`, `file_not_regular`, `payload_too_large`, `storage_full`. Links are never followed.
+ */
+export interface ThreadFiles {
+  /** The thread's folders as the state shows them; creates nothing. */
+  paths(threadId: string): Required<ThreadDataState>;
+  /** Creates the three folders. */
+  ensure(threadId: string): Promise<void>;
+  stat(threadId: string, path: string): Promise<FileInfo | undefined>;
+  /** Entries below a folder, sorted by path; `depth` 1 is the folder itself. Links are left out. */
+  list(threadId: string, path: string, options?: { depth?: number; limit?: number }): Promise<FileInfo[]>;
+  /** The whole file; larger than `maxBytes` ends with `payload_too_large` before anything is read. */
+  read(threadId: string, path: string, options?: { maxBytes?: number }): Promise<Buffer>;
+  open(threadId: string, path: string): Promise<OpenFile>;
+  /** Writes beside the target and renames, so that a reader sees the old file or the new one, never half. */
+  write(
+    threadId: string,
+    path: string,
+    data: string | Uint8Array | AsyncIterable<Uint8Array>,
+    options?: WriteOptions,
+  ): Promise<FileInfo>;
+  /** Removes a file; false when there was none. */
+  remove(threadId: string, path: string): Promise<boolean>;
+  /** Removes everything of the thread. */
+  removeThread(threadId: string): Promise<void>;
+}
