@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["{src,middlewares,tools,test}/**/*.test.ts"],
+    globalSetup: "test/helpers/global-setup.ts",
     pool: "forks",
     testTimeout: 30_000,
     hookTimeout: 60_000,

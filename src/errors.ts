@@ -75,3 +75,18 @@ export class AppError extends Error {
 export function isAppError(error: unknown, code?: ErrorCode): error is AppError {
   return error instanceof AppError && (code === undefined || error.code === code);
 }
+
+/** Ends the start of the server: main.ts prints these lines instead of a stack and exits with code 1. */
+export class StartupError extends Error {
+  /** The file the cause lies in, if there is one. */
+  readonly file: string | undefined;
+  /** The next command or edit that helps. */
+  readonly next: string;
+
+  constructor(message: string, options: { file?: string; next: string; cause?: unknown }) {
+    super(message, { cause: options.cause });
+    this.name = "StartupError";
+    this.file = options.file;
+    this.next = options.next;
+  }
+}

@@ -1,0 +1,85 @@
+// The statements of the checkpointer, on the official PostgresSaver's tables (schema heddle).
+
+/**
+ * Who holds the thread's newest fencing token may write ($1: the thread, $2: the token; no token, no check).
+ * `for key share` waits for a claim that is under way, which locks the thread row `for update`: without it a paused
+ * worker could check its token, lose the thread, and still write.
+ */
+const FENCE = `
+fence as (
+  select 1 from heddle.threads
+  where $2::bigint is not null and thread_id::text = $1::text and fencing_token = $2::bigint
+  for key share
+),
+allowed as (
+  select $2::bigint is null or exists (select 1 from fence) as ok
+)`;
+
+/**
+ * $3 checkpoint_ns, $4 checkpoint_id, $5 parent id, $6 checkpoint, $7 metadata, $8–$11 channels, versions, types and
+ * blobs. Returns one row, or none when the token is out of date.
+ */
+export const PUT = `
+with ${FENCE},
+blobs as (
+  insert into heddle.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
+  select $1::text, $3::text, b.channel, b.version, b.type, b.blob
+  from unnest($8::text[], $9::text[], $10::text[], $11::bytea[]) as b (channel, version, type, blob), allowed
+  where allowed.ok
+  on conflict (thread_id, checkpoint_ns, channel, version) do nothing
+)
+insert into heddle.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+select $1::text, $3::text, $4::text, $5::text, $6::jsonb, $7::jsonb from allowed where allowed.ok
+on conflict (thread_id, checkpoint_ns, checkpoint_id)
+do update set checkpoint = excluded.checkpoint, metadata = excluded.metadata
+returning seq`;
+
+/** $3 checkpoint_ns, $4 checkpoint_id, $5 task_id, $6–$9 idx, channels, types and blobs. Returns whether it was allowed. */
+const putWrites = (onConflict: string) => `
+with ${FENCE},
+writes as (
+  insert into heddle.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob)
+  select $1::text, $3::text, $4::text, $5::text, w.idx, w.channel, w.type, w.blob
+  from unnest($6::integer[], $7::text[], $8::text[], $9::bytea[]) as w (idx, channel, type, blob), allowed
+  where allowed.ok
+  on conflict (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict}
+)
+select ok from allowed`;
+
+/** Ordinary writes of a task: the first stays, a repeated task changes nothing. */
+export const PUT_WRITES_ONCE = putWrites("do nothing");
+/** Errors, interrupts and resumes: the newest replaces. */
+export const PUT_WRITES_REPLACE = putWrites(
+  "do update set channel = excluded.channel, type = excluded.type, blob = excluded.blob",
+);
+
+/** The row shape that PostgresSaver's loaders take. */
+export const SELECT = `
+select
+  thread_id, checkpoint, checkpoint_ns, checkpoint_id, parent_checkpoint_id, metadata,
+  (
+    select array_agg(array[bl.channel::bytea, bl.type::bytea, bl.blob])
+    from jsonb_each_text(checkpoint -> 'channel_versions') as version
+    join heddle.checkpoint_blobs bl
+      on bl.thread_id = cp.thread_id and bl.checkpoint_ns = cp.checkpoint_ns
+      and bl.channel = version.key and bl.version = version.value
+  ) as channel_values,
+  (
+    select array_agg(array[cw.task_id::bytea, cw.channel::bytea, cw.type::bytea, cw.blob] order by cw.task_id, cw.idx)
+    from heddle.checkpoint_writes cw
+    where cw.thread_id = cp.thread_id and cw.checkpoint_ns = cp.checkpoint_ns and cw.checkpoint_id = cp.checkpoint_id
+  ) as pending_writes
+from heddle.checkpoints cp`;
+
+/** Tasks that a checkpoint of format 3 or older kept as writes of its parent. */
+export const SELECT_PENDING_SENDS = `
+select checkpoint_id, array_agg(array[type::bytea, blob] order by task_id, idx) as pending_sends
+from heddle.checkpoint_writes
+where thread_id = $1::text and checkpoint_id = any ($2::text[]) and channel = $3::text
+group by checkpoint_id`;
+
+/** All of a thread. */
+export const DELETE_THREAD = `
+with blobs as (delete from heddle.checkpoint_blobs where thread_id = $1::text),
+writes as (delete from heddle.checkpoint_writes where thread_id = $1::text)
+delete from heddle.checkpoints where thread_id = $1::text`;

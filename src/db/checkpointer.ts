@@ -1,0 +1,238 @@
+// The official PostgresSaver, made safe for several workers: one statement per write, refused when the writer's
+// fencing token is out of date; "latest" by the database's sequence and not by a worker's clock; channel versions that
+// never repeat, so that forks keep their own values; our serializer. Tables: migrations/0001_initial.sql.
+import { randomBytes } from "node:crypto";
+import type { RunnableConfig } from "@langchain/core/runnables";
+import {
+  type ChannelVersions,
+  type Checkpoint,
+  type CheckpointListOptions,
+  type CheckpointMetadata,
+  type CheckpointTuple,
+  type PendingWrite,
+  TASKS,
+  WRITES_IDX_MAP,
+} from "@langchain/langgraph-checkpoint";
+import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
+import {
+  DELETE_THREAD,
+  PUT,
+  PUT_WRITES_ONCE,
+  PUT_WRITES_REPLACE,
+  SELECT,
+  SELECT_PENDING_SENDS,
+} from "./checkpointer.sql.ts";
+import type { Database } from "./database.ts";
+import { createSerializer, dump } from "./serializer.ts";
+
+/** Key in `configurable` under which a run carries its fencing token. LangGraph keeps `__` keys out of metadata. */
+export const FENCE_KEY = "__heddle_fence";
+
+/** A newer owner has the thread: whoever gets this must stop and write nothing more. */
+export class FencedError extends Error {
+  constructor(threadId: string) {
+    super(`Another worker has taken over thread ${threadId}.`);
+    this.name = "FencedError";
+  }
+}
+
+type Row = {
+  thread_id: string;
+  checkpoint: Omit<Checkpoint, "channel_values">;
+  checkpoint_ns: string;
+  checkpoint_id: string;
+  parent_checkpoint_id: string | null;
+  metadata: Record<string, unknown>;
+  channel_values: [Uint8Array, Uint8Array, Uint8Array][];
+  pending_writes: [Uint8Array, Uint8Array, Uint8Array, Uint8Array][];
+};
+
+export class Checkpointer extends PostgresSaver {
+  readonly #db: Database;
+
+  constructor(db: Database) {
+    super(db.pool, createSerializer(), { schema: "heddle" });
+    this.#db = db;
+    // Our own migrations make the tables.
+    this.isSetup = true;
+  }
+
+  /**
+   * A counter and a random part: two forks never give the same version to different values (the stock integer
+   * versions do). The leading letter sorts after the digits of threads that the official saver wrote.
+   */
+  override getNextVersion(current: number | string | undefined): never {
+    const count = typeof current === "string" ? Number.parseInt(current.slice(1), 10) : (current ?? 0);
+    const next = `v${String(count + 1).padStart(12, "0")}.${randomBytes(8).toString("hex")}`;
+    // The base class says number, its users compare strings as well (compareChannelVersions).
+    return next as never;
+  }
+
+  override async put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
+    const { threadId, ns, checkpointId: parentId, fence } = address(config);
+    const blobs = await this._dumpBlobs(threadId, ns, checkpoint.channel_values, newVersions);
+    const rows = await this.#db.query(PUT, [
+      threadId,
+      fence,
+      ns,
+      checkpoint.id,
+      parentId,
+      this._dumpCheckpoint(checkpoint),
+      toMetadata(config, metadata),
+      blobs.map((blob) => blob[2]),
+      blobs.map((blob) => blob[3]),
+      blobs.map((blob) => blob[4]),
+      blobs.map((blob) => toBuffer(blob[5])),
+    ]);
+    if (rows.length === 0) throw new FencedError(threadId);
+    return { configurable: { thread_id: threadId, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
+  }
+
+  override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
+    const { threadId, ns, checkpointId, fence } = address(config);
+    if (checkpointId === null) throw new Error("putWrites needs a checkpoint_id");
+    const replace = writes.every(([channel]) => channel in WRITES_IDX_MAP);
+    const rows = await this._dumpWrites(threadId, ns, checkpointId, taskId, writes as [string, unknown][]);
+    const [answer] = await this.#db.query<{ ok: boolean }>(replace ? PUT_WRITES_REPLACE : PUT_WRITES_ONCE, [
+      threadId,
+      fence,
+      ns,
+      checkpointId,
+      taskId,
+      rows.map((row) => row[4]),
+      rows.map((row) => row[5]),
+      rows.map((row) => row[6]),
+      rows.map((row) => toBuffer(row[7])),
+    ]);
+    if (!answer?.ok) throw new FencedError(threadId);
+  }
+
+  override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
+    if (config.configurable?.thread_id === undefined) return undefined;
+    const { threadId, ns, checkpointId } = address(config);
+    const rows = await this.#db.query<Row>(
+      `${SELECT} where thread_id = $1::text and checkpoint_ns = $2::text
+         and ($3::text is null or checkpoint_id = $3::text)
+       order by seq desc limit 1`,
+      [threadId, ns, checkpointId],
+    );
+    const [tuple] = await this.#toTuples(rows);
+    return tuple;
+  }
+
+  override async *list(
+    config: RunnableConfig,
+    options: CheckpointListOptions = {},
+  ): AsyncGenerator<CheckpointTuple> {
+    const { configurable = {} } = config;
+    const { filter, before, limit } = options;
+    const rows = await this.#db.query<Row>(
+      `${SELECT}
+       where ($1::text is null or thread_id = $1::text)
+         and ($2::text is null or checkpoint_ns = $2::text)
+         and ($3::text is null or checkpoint_id = $3::text)
+         and ($4::jsonb is null or metadata @> $4::jsonb)
+         and ($5::text is null or seq < (
+           select min(b.seq) from heddle.checkpoints b
+           where b.thread_id = cp.thread_id and b.checkpoint_ns = cp.checkpoint_ns and b.checkpoint_id = $5::text
+         ))
+       order by seq desc limit $6::bigint`,
+      [
+        configurable.thread_id ?? null,
+        configurable.checkpoint_ns ?? null,
+        configurable.checkpoint_id ?? null,
+        filter && Object.keys(filter).length > 0 ? toStorable(filter) : null,
+        before?.configurable?.checkpoint_id ?? null,
+        limit ?? null,
+      ],
+    );
+    yield* await this.#toTuples(rows);
+  }
+
+  override async deleteThread(threadId: string): Promise<void> {
+    await this.#db.query(DELETE_THREAD, [threadId]);
+  }
+
+  /** The pool belongs to the app. */
+  override async end(): Promise<void> {}
+
+  async #toTuples(rows: Row[]): Promise<CheckpointTuple[]> {
+    await this.#addPendingSends(rows);
+    return Promise.all(
+      rows.map(async (row) => {
+        const at = (checkpoint_id: string) => ({
+          configurable: { thread_id: row.thread_id, checkpoint_ns: row.checkpoint_ns, checkpoint_id },
+        });
+        const [checkpoint, pendingWrites] = await Promise.all([
+          this._loadCheckpoint(row.checkpoint, row.channel_values),
+          this._loadWrites(row.pending_writes),
+        ]);
+        return {
+          config: at(row.checkpoint_id),
+          checkpoint,
+          metadata: row.metadata as unknown as CheckpointMetadata,
+          ...(row.parent_checkpoint_id === null ? {} : { parentConfig: at(row.parent_checkpoint_id) }),
+          pendingWrites,
+        };
+      }),
+    );
+  }
+
+  async #addPendingSends(rows: Row[]): Promise<void> {
+    const old = rows.filter((row) => row.checkpoint.v < 4 && row.parent_checkpoint_id !== null);
+    const [first] = old;
+    if (!first) return;
+    type Sends = { checkpoint_id: string; pending_sends: [Uint8Array, Uint8Array][] };
+    const sends = await this.#db.query<Sends>(SELECT_PENDING_SENDS, [
+      first.thread_id,
+      old.map((row) => row.parent_checkpoint_id),
+      TASKS,
+    ]);
+    for (const row of old) {
+      const found = sends.find((send) => send.checkpoint_id === row.parent_checkpoint_id);
+      if (found) await this._migratePendingSends(found.pending_sends, row);
+    }
+  }
+}
+
+interface Address {
+  readonly threadId: string;
+  readonly ns: string;
+  readonly checkpointId: string | null;
+  readonly fence: string | null;
+}
+
+function address({ configurable = {} }: RunnableConfig): Address {
+  const { thread_id, checkpoint_ns, checkpoint_id } = configurable;
+  if (typeof thread_id !== "string") throw new Error("configurable.thread_id is missing");
+  return {
+    threadId: thread_id,
+    ns: typeof checkpoint_ns === "string" ? checkpoint_ns : "",
+    checkpointId: typeof checkpoint_id === "string" && checkpoint_id !== "" ? checkpoint_id : null,
+    fence: configurable[FENCE_KEY] === undefined ? null : String(configurable[FENCE_KEY]),
+  };
+}
+
+// The thread and the checkpoint are columns; LangGraph reads `run_id` to tell a run that goes on from a new one.
+const NOT_METADATA = new Set(["thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"]);
+
+/** The run's metadata under the checkpoint's own: the history is searched by both. */
+function toMetadata({ metadata: runMetadata = {} }: RunnableConfig, metadata: CheckpointMetadata): string {
+  const kept = Object.entries(runMetadata).filter(([key]) => !key.startsWith("__") && !NOT_METADATA.has(key));
+  return toStorable({ ...Object.fromEntries(kept), ...metadata });
+}
+
+/** JSON that jsonb takes: no NUL, no lone surrogate. An escaped backslash is stepped over, whatever follows it. */
+function toStorable(value: object): string {
+  return dump(value).replaceAll(/\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/gi, (found) =>
+    found === "\\\\" ? found : "\\ufffd",
+  );
+}
+
+const toBuffer = (bytes: Uint8Array | undefined) =>
+  bytes === undefined ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

@@ -1,0 +1,327 @@
+// The PostgreSQL that Heddle brings along, for a machine that has none: makes the cluster once, starts or adopts its
+// postmaster, starts it again when it dies, stops it at the end. One Heddle per data directory.
+import type { ChildProcess } from "node:child_process";
+import { randomBytes } from "node:crypto";
+import { once } from "node:events";
+import {
+  chownSync,
+  existsSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+} from "node:fs";
+import { createServer } from "node:net";
+import path from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import { StartupError } from "../errors.ts";
+import { type Launcher, loadBinaries, toLauncher } from "./postgres-binaries.ts";
+import { isPostmaster, readPostmaster, removeStalePid } from "./postmaster.ts";
+
+const USER = "heddle";
+/** Longest wait for a start: crash recovery of a large cluster takes its time. */
+const START_TIMEOUT_MS = 60_000;
+const STOP_TIMEOUT_MS = 20_000;
+/** Key of the session lock that a running Heddle holds on its cluster. */
+const OWNER_LOCK = 0x6f_77_6e_65_72;
+
+export interface EmbeddedPostgres {
+  readonly url: string;
+  /** The postmaster was already running, left behind by a Heddle that was killed. */
+  readonly adopted: boolean;
+  stop(): Promise<void>;
+}
+
+interface EmbeddedOptions {
+  readonly dataDir: string;
+  /** Told when the postmaster died and when it is back. */
+  readonly onEvent: (event: "died" | "restarted", error?: unknown) => void;
+}
+
+interface Cluster {
+  readonly folder: string;
+  readonly logFile: string;
+  readonly password: string;
+  readonly launcher: Launcher;
+  readonly postgres: string;
+}
+
+/**
+ * Starts the PostgreSQL of `dataDir`, or adopts it when it still runs.
+ * @throws StartupError when the directory cannot be used, is in use, or PostgreSQL does not come up
+ */
+export async function startEmbedded({ dataDir, onEvent }: EmbeddedOptions): Promise<EmbeddedPostgres> {
+  const cluster = await prepareCluster(dataDir);
+  let stopping = false;
+  const first = await bringUp(cluster, undefined);
+  let owner = await takeOwnership(cluster, first.port);
+
+  // The lock's connection ends when the postmaster dies: that is the sign to start it again, on the same port, so
+  // that every pool finds it where it was.
+  const watch = (client: pg.Client) => client.once("end", () => void revive());
+  const revive = async () => {
+    if (stopping) return;
+    onEvent("died");
+    for (let pause = 100; !stopping; pause = Math.min(pause * 2, 5_000)) {
+      try {
+        await bringUp(cluster, first.port);
+        owner = await takeOwnership(cluster, first.port);
+        watch(owner);
+        onEvent("restarted");
+        return;
+      } catch (error) {
+        onEvent("died", error);
+        await delay(pause);
+      }
+    }
+  };
+  watch(owner);
+
+  return {
+    url: toUrl(cluster, first.port),
+    adopted: first.adopted,
+    async stop() {
+      stopping = true;
+      await owner.end().catch(() => undefined);
+      const postmaster = readPostmaster(cluster.folder);
+      if (postmaster) await stopPostmaster(cluster.folder, postmaster.pid);
+    },
+  };
+}
+
+async function prepareCluster(dataDir: string): Promise<Cluster> {
+  const binaries = await loadBinaries();
+  const folder = path.join(dataDir, "postgres");
+  try {
+    mkdirSync(dataDir, { recursive: true });
+    const launcher = toLauncher(dataDir);
+    if (!existsSync(path.join(folder, "PG_VERSION")))
+      await initialise(dataDir, folder, binaries.initdb, launcher);
+    const version = readFileSync(path.join(folder, "PG_VERSION"), "utf8").trim();
+    if (version !== binaries.major) {
+      throw new StartupError(
+        `The data is of PostgreSQL ${version}; this Heddle brings PostgreSQL ${binaries.major}.`,
+        {
+          file: folder,
+          next: `Move it with pg_dump of PostgreSQL ${version}, or start with another DATA_DIR.`,
+        },
+      );
+    }
+    return {
+      folder,
+      logFile: path.join(dataDir, "postgres.log"),
+      password: readFileSync(path.join(folder, "heddle-password"), "utf8").trim(),
+      launcher,
+      postgres: binaries.postgres,
+    };
+  } catch (error) {
+    if (error instanceof StartupError) throw error;
+    throw new StartupError(`The data directory cannot be used: ${reason(error)}.`, {
+      file: dataDir,
+      next: `Check its rights (ls -ld ${dataDir}), or set DATA_DIR to a folder you own.`,
+      cause: error,
+    });
+  }
+}
+
+/** Makes the cluster beside its place and renames it, so that a start killed in the middle leaves no half cluster. */
+async function initialise(
+  dataDir: string,
+  folder: string,
+  initdb: string,
+  launcher: Launcher,
+): Promise<void> {
+  const draft = path.join(dataDir, `postgres.new-${process.pid}`);
+  const passwordFile = path.join(dataDir, `postgres.password-${process.pid}`);
+  rmSync(draft, { recursive: true, force: true });
+  mkdirSync(draft, { mode: 0o700 });
+  writeFileSync(passwordFile, `${randomBytes(24).toString("base64url")}\n`, { mode: 0o600 });
+  if (launcher.owner) {
+    chownSync(draft, launcher.owner.uid, launcher.owner.gid);
+    chownSync(passwordFile, launcher.owner.uid, launcher.owner.gid);
+  }
+  try {
+    const child = launcher.spawn(
+      initdb,
+      [
+        `--pgdata=${draft}`,
+        `--username=${USER}`,
+        `--pwfile=${passwordFile}`,
+        "--auth=scram-sha-256",
+        "--encoding=UTF8",
+        "--locale-provider=builtin",
+        "--builtin-locale=C.UTF-8",
+        "--locale=C",
+        "--no-instructions",
+      ],
+      { stdio: ["ignore", "ignore", "pipe"] },
+    );
+    const complaint = collect(child);
+    const [code] = (await once(child, "exit")) as [number | null];
+    if (code !== 0) {
+      throw new StartupError(`PostgreSQL's initdb ended with code ${code}: ${lastLine(complaint())}.`, {
+        file: dataDir,
+        next: "Set DATABASE_URL to a PostgreSQL of your own, or DATA_DIR to another folder.",
+      });
+    }
+    renameSync(passwordFile, path.join(draft, "heddle-password"));
+    renameSync(draft, folder);
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+    rmSync(passwordFile, { force: true });
+  }
+}
+
+/** Adopts a postmaster that answers, else starts one; `port` keeps an earlier port. */
+async function bringUp(
+  cluster: Cluster,
+  port: number | undefined,
+): Promise<{ port: number; adopted: boolean }> {
+  const found = readPostmaster(cluster.folder);
+  if (found && isPostmaster(found.pid, cluster.folder)) {
+    await waitUntilReady(cluster, found.port, () => isPostmaster(found.pid, cluster.folder));
+    return { port: found.port, adopted: true };
+  }
+  // PostgreSQL itself refuses to start beside a file whose pid is alive, even when another program has that pid now.
+  if (found) removeStalePid(cluster.folder, found.pid);
+  const chosen = port ?? (await freePort());
+  const child = startPostmaster(cluster, chosen);
+  let exited = false;
+  child.once("exit", () => {
+    exited = true;
+  });
+  await waitUntilReady(cluster, chosen, () => !exited);
+  return { port: chosen, adopted: false };
+}
+
+function startPostmaster(cluster: Cluster, port: number): ChildProcess {
+  const log = openSync(cluster.logFile, "a", 0o600);
+  // detached: Ctrl-C in a terminal goes to the whole process group, and Heddle must stop its runs before PostgreSQL.
+  const child = cluster.launcher.spawn(
+    cluster.postgres,
+    [
+      "-D",
+      cluster.folder,
+      "-p",
+      String(port),
+      "-c",
+      "listen_addresses=127.0.0.1",
+      "-c",
+      "unix_socket_directories=",
+      "-c",
+      "max_connections=200",
+      "-c",
+      "log_min_messages=warning",
+      "-c",
+      "log_line_prefix=%m [%p] ",
+    ],
+    { stdio: ["ignore", log, log], detached: true },
+  );
+  child.unref();
+  return child;
+}
+
+async function waitUntilReady(cluster: Cluster, port: number, isAlive: () => boolean): Promise<void> {
+  const until = Date.now() + START_TIMEOUT_MS;
+  for (;;) {
+    const client = newClient(cluster, port);
+    try {
+      await client.connect();
+      await client.end();
+      return;
+    } catch (error) {
+      await client.end().catch(() => undefined);
+      if (!isAlive() || Date.now() > until) {
+        throw new StartupError(
+          `PostgreSQL does not come up: ${lastLine(readLog(cluster.logFile)) || reason(error)}.`,
+          {
+            file: cluster.logFile,
+            next: `tail ${cluster.logFile}`,
+            cause: error,
+          },
+        );
+      }
+      await delay(20);
+    }
+  }
+}
+
+/** Holds a session lock for as long as this Heddle lives; a second Heddle on the same directory does not get it. */
+async function takeOwnership(cluster: Cluster, port: number): Promise<pg.Client> {
+  const client = newClient(cluster, port);
+  client.on("error", () => undefined);
+  await client.connect();
+  const lock = await client.query<{ held: boolean }>("select pg_try_advisory_lock($1::bigint) as held", [
+    OWNER_LOCK,
+  ]);
+  if (lock.rows[0]?.held) return client;
+  const holder = await client.query<{ application_name: string }>(
+    `select application_name from pg_locks join pg_stat_activity using (pid)
+     where locktype = 'advisory' and granted and objid = $1::bigint::bit(32)::bigint::oid limit 1`,
+    [OWNER_LOCK],
+  );
+  await client.end();
+  const pid = holder.rows[0]?.application_name.match(/\d+$/)?.[0];
+  throw new StartupError(`Another Heddle${pid ? ` (pid ${pid})` : ""} uses this data directory.`, {
+    file: path.dirname(cluster.folder),
+    next: `Stop it${pid ? ` (kill ${pid})` : ""}, or start this one with another DATA_DIR.`,
+  });
+}
+
+const newClient = (cluster: Cluster, port: number) =>
+  new pg.Client({
+    connectionString: toUrl(cluster, port),
+    application_name: `heddle owner ${process.pid}`,
+    connectionTimeoutMillis: 5_000,
+    keepAlive: true,
+  });
+
+const toUrl = (cluster: Cluster, port: number) =>
+  `postgresql://${USER}:${encodeURIComponent(cluster.password)}@127.0.0.1:${port}/postgres`;
+
+async function stopPostmaster(folder: string, pid: number): Promise<void> {
+  const started = Date.now();
+  // SIGINT is PostgreSQL's fast shutdown, SIGQUIT its immediate one (the next start recovers).
+  for (const signal of ["SIGINT", "SIGQUIT"] as const) {
+    if (!kill(pid, signal)) return;
+    const until = signal === "SIGINT" ? started + STOP_TIMEOUT_MS : started + STOP_TIMEOUT_MS + 2_000;
+    while (Date.now() < until) {
+      await delay(10);
+      // The file goes last; the pid may stay for a while as a zombie that nobody has reaped.
+      if (!readPostmaster(folder) || !kill(pid, 0)) return;
+    }
+  }
+}
+
+function kill(pid: number, signal: NodeJS.Signals | 0): boolean {
+  try {
+    return process.kill(pid, signal);
+  } catch {
+    return false;
+  }
+}
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const address = server.address();
+  server.close();
+  await once(server, "close");
+  if (address === null || typeof address === "string") throw new Error("no free port on 127.0.0.1");
+  return address.port;
+}
+
+function collect(child: ChildProcess): () => string {
+  let text = "";
+  child.stderr?.on("data", (chunk: Buffer) => {
+    text = (text + chunk.toString()).slice(-4_000);
+  });
+  return () => text;
+}
+
+const readLog = (file: string) => (existsSync(file) ? readFileSync(file, "utf8").slice(-4_000) : "");
+const lastLine = (text: string) => text.trim().split("\n").at(-1)?.replace(/\.$/, "") ?? "";
+const reason = (error: unknown) => (error instanceof Error ? error.message : String(error));
