@@ -1,4 +1,6 @@
 // What middlewares, tools and agents may import as `#kit`: pure functions and interfaces, no I/O.
+export { type DefinedState, defineState, type StateOf, type StateValues } from "./define-state.ts";
+export { type MergeHandler, mergeArtifacts, mergeLists, mergeViewedImages, replace } from "./merge.ts";
 export type {
   ExecuteOptions,
   ExecuteResult,
@@ -16,3 +18,4 @@ export type {
   WriteOptions,
 } from "./thread-files.ts";
 export { FOLDERS, USER_DATA } from "./thread-files.ts";
+export { ThreadState, type Todo, todoSchema, type UploadedFile, type ViewedImage } from "./thread-state.ts";

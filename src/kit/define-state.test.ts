@@ -1,0 +1,137 @@
+import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
+import { tool } from "@langchain/core/tools";
+import { Command, MemorySaver, START, StateGraph } from "@langchain/langgraph";
+import { createAgent } from "langchain";
+import { describe, expect, expectTypeOf, test } from "vitest";
+import { z } from "zod";
+import { ScriptedModel } from "../../test/helpers/scripted-model.ts";
+import { stateAfter } from "../../test/helpers/state-after.ts";
+import { defineState, type StateOf } from "./define-state.ts";
+
+const Notes = defineState({
+  user_name: { type: z.string() },
+  documents: { type: z.array(z.string()) },
+  numbers: {
+    type: z.array(z.number()),
+    handler: (current, next) => [...new Set([...(current ?? []), ...(next ?? [])])].sort((a, b) => a - b),
+  },
+  pages: { type: z.record(z.string(), z.string()).default({}) },
+});
+
+/** A graph whose steps write `updates`, one after the other, in both forms of the declaration. */
+const graphs = {
+  "an Annotation": () => new StateGraph(Notes.annotation),
+  "a StateSchema": () => new StateGraph(Notes.schema),
+};
+
+describe.each(Object.entries(graphs))("a state used as %s", (_form, builder) => {
+  const run = (...updates: Record<string, unknown>[]) =>
+    stateAfter<StateOf<typeof Notes>>(builder(), updates);
+
+  test("has messages without declaring them", async () => {
+    const state = await run({ messages: [new HumanMessage("hello")] }, { messages: [new AIMessage("hi")] });
+    expect(state.messages.map((message) => message.text)).toEqual(["hello", "hi"]);
+  });
+
+  test("merges lists and replaces the rest, as document 004 does by default", async () => {
+    const state = await run({ user_name: "Alice", documents: ["1"] }, { user_name: "Bob", documents: ["2"] });
+    expect(state).toMatchObject({ user_name: "Bob", documents: ["1", "2"] });
+  });
+
+  test("runs an own handler on the first write too", async () => {
+    expect(await run({ numbers: [3, 1] })).toMatchObject({ numbers: [1, 3] });
+    expect(await run({ numbers: [3, 1] }, { numbers: [2, 4] })).toMatchObject({ numbers: [1, 2, 3, 4] });
+  });
+
+  test("starts a key at its default, or at null", async () => {
+    expect(await run({ user_name: "Alice" })).toMatchObject({ pages: {}, documents: null });
+  });
+
+  test("takes an undefined write for no write", async () => {
+    const state = await run(
+      { pages: { a: "1" }, user_name: "Alice" },
+      { pages: undefined, user_name: undefined },
+    );
+    expect(state).toMatchObject({ pages: { a: "1" }, user_name: "Alice" });
+  });
+});
+
+test("two parallel tools may write the same replaced key", async () => {
+  const rename = tool(
+    ({ name }, config) =>
+      new Command({
+        update: {
+          user_name: name,
+          messages: [new ToolMessage({ content: "done", tool_call_id: config.toolCall.id })],
+        },
+      }),
+    { name: "rename", description: "Renames.", schema: z.object({ name: z.string() }) },
+  );
+  const agent = createAgent({
+    model: new ScriptedModel([
+      {
+        tool_calls: [
+          { name: "rename", args: { name: "A" } },
+          { name: "rename", args: { name: "B" } },
+        ],
+      },
+      "done",
+    ]),
+    tools: [rename],
+    stateSchema: Notes.schema,
+  });
+  const state = await agent.graph.invoke({ messages: [new HumanMessage("go")] });
+  expect(state.user_name).toBe("B");
+});
+
+test("an agent keeps handlers over the turns of a thread", async () => {
+  const agent = createAgent({
+    model: new ScriptedModel(["one", "two"]),
+    stateSchema: Notes.schema,
+    checkpointer: new MemorySaver(),
+  });
+  const thread = { configurable: { thread_id: "t" } };
+  await agent.graph.invoke({ messages: [new HumanMessage("1")], documents: ["a"] }, thread);
+  const state = await agent.graph.invoke({ messages: [new HumanMessage("2")], documents: ["b"] }, thread);
+  expect(state.documents).toEqual(["a", "b"]);
+});
+
+test("a value that does not fit the type is refused, and the key is named", async () => {
+  const graph = new StateGraph(Notes.schema)
+    .addNode("write", () => ({ user_name: 7 as unknown as string }))
+    .addEdge(START, "write")
+    .compile();
+  await expect(graph.invoke({})).rejects.toThrow('"user_name"');
+});
+
+test("the schema gives the JSON schema that Studio shows", () => {
+  const { properties, required } = Notes.schema.getJsonSchema() as {
+    properties: Record<string, unknown>;
+    required?: string[];
+  };
+  expect(Object.keys(properties)).toEqual(
+    expect.arrayContaining(["user_name", "documents", "numbers", "pages"]),
+  );
+  expect(properties.documents).toMatchObject({ anyOf: [{ type: "array" }, { type: "null" }], default: null });
+  expect(required).toBeUndefined();
+});
+
+test("picked keys keep their handlers", () => {
+  const picked = Notes.pick("numbers");
+  expect(Object.keys(picked.schema.fields)).toEqual(["numbers", "messages"]);
+  expect(picked.schema.fields.numbers).toBe(Notes.schema.fields.numbers);
+});
+
+test("an unknown picked key, a declared messages key and a hidden default are refused with a reason", () => {
+  // @ts-expect-error -- the type refuses it as well
+  expect(() => Notes.pick("nope")).toThrow('no key "nope"; it has user_name');
+  expect(() => defineState({ messages: { type: z.string() } })).toThrow("messages");
+  expect(() => defineState({ pages: { type: z.string().default("a").nullable() } })).toThrow("outermost");
+});
+
+test("the type follows from the declaration", () => {
+  type State = StateOf<typeof Notes>;
+  expectTypeOf<State["user_name"]>().toEqualTypeOf<string | null>();
+  expectTypeOf<State["documents"]>().toEqualTypeOf<string[] | null>();
+  expectTypeOf<State["messages"][number]>().toExtend<{ id?: string }>();
+});
