@@ -41,7 +41,7 @@ export interface OpenFile {
 export interface WriteOptions {
   /** Add to the end instead of replacing. */
   readonly append?: boolean;
-  /** More bytes than this end with `payload_too_large`, and the old file stays. */
+  /** A file larger than this ends with `payload_too_large`, and the old file stays. */
   readonly maxBytes?: number;
   /** False keeps an existing file and writes to `name (2).ext` instead; the returned info says where. Default true. */
   readonly overwrite?: boolean;
@@ -50,7 +50,8 @@ export interface WriteOptions {
 /**
  * Files of all threads. `path` is a virtual path inside one of the three folders. Every method refuses, with an
  * AppError: `path_outside` (no virtual path, `..`, or a link leads out), `invalid_file_name` (NUL, too long),
- * `file_not_found`, `file_not_regular`, `payload_too_large`, `storage_full`. Links are never followed.
+ * `file_not_found`, `file_not_regular` (also for a file with several hard links), `payload_too_large`,
+ * `storage_full`, `upload_incomplete` (the data's iterable threw). Links are never followed.
  */
 export interface ThreadFiles {
   /** The thread's folders as the state shows them; creates nothing. */
@@ -58,17 +59,24 @@ export interface ThreadFiles {
   /** Creates the three folders. */
   ensure(threadId: string): Promise<void>;
   stat(threadId: string, path: string): Promise<FileInfo | undefined>;
-  /** Entries below a folder, sorted by path; `depth` 1 is the folder itself. Links are left out. */
+  /** Entries below a folder, each folder before its contents; `depth` 1 is the folder itself. Links are left out. */
   list(threadId: string, path: string, options?: { depth?: number; limit?: number }): Promise<FileInfo[]>;
   /** The whole file; larger than `maxBytes` ends with `payload_too_large` before anything is read. */
   read(threadId: string, path: string, options?: { maxBytes?: number }): Promise<Buffer>;
   open(threadId: string, path: string): Promise<OpenFile>;
-  /** Writes beside the target and renames, so that a reader sees the old file or the new one, never half. */
+  /** Writes elsewhere on the same disk and renames, so that a reader sees the old file or the new one, never half. */
   write(
     threadId: string,
     path: string,
     data: string | Uint8Array | AsyncIterable<Uint8Array>,
     options?: WriteOptions,
+  ): Promise<FileInfo>;
+  /** Reads a file and writes what `change` makes of it, as one step: parallel writes and updates of it wait. */
+  update(
+    threadId: string,
+    path: string,
+    change: (content: Buffer) => string | Uint8Array,
+    options?: { maxBytes?: number },
   ): Promise<FileInfo>;
   /** Removes a file; false when there was none. */
   remove(threadId: string, path: string): Promise<boolean>;

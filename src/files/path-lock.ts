@@ -1,0 +1,28 @@
+// Lets one caller at a time work on one path, in the order of asking. In this process only: a thread has one
+// run at a time, and what its parallel tool calls do to one file meets here.
+
+export interface PathLock {
+  /** Runs `work` when all earlier work on `key` has ended, however it ended. */
+  run<T>(key: string, work: () => Promise<T>): Promise<T>;
+}
+
+export function createPathLock(): PathLock {
+  const last = new Map<string, Promise<unknown>>();
+  return {
+    async run(key, work) {
+      const before = last.get(key) ?? Promise.resolve();
+      const mine = before.then(work, work);
+      // The stored promise never rejects, so that a failure reaches its own caller only.
+      const settled = mine.then(
+        () => undefined,
+        () => undefined,
+      );
+      last.set(key, settled);
+      try {
+        return await mine;
+      } finally {
+        if (last.get(key) === settled) last.delete(key);
+      }
+    },
+  };
+}
