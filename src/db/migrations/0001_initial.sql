@@ -106,3 +106,110 @@ create table heddle.run_events (
   data text not null,
   primary key (run_id, seq)
 );
+
+-- Ends a run: its last events, its terminal status and the thread's status become visible together. False when another
+-- worker has the run. The thread row is locked first: a run that is being added is then either seen here, or waits.
+create function heddle.finish_run(
+  run uuid, token bigint, new_status text, new_error json,
+  thread_status text, thread_error text, new_interrupts jsonb, keep_seconds integer,
+  seqs integer[], events text[], datas text[]
+)
+returns boolean
+language plpgsql as $$
+declare
+  thread uuid;
+begin
+  select r.thread_id into thread from heddle.runs r where r.run_id = run;
+  perform 1 from heddle.threads t where t.thread_id = thread for no key update;
+
+  update heddle.runs r
+  set status = new_status, error = new_error, lease_owner = null, lease_until = null, updated_at = clock_timestamp()
+  where r.run_id = run and r.fencing_token = token and r.status = 'running';
+  if not found then
+    return false;
+  end if;
+
+  insert into heddle.run_events (run_id, seq, event, data)
+  select run, e.seq, e.event, e.data from unnest(seqs, events, datas) as e (seq, event, data);
+
+  update heddle.threads t
+  set status = case
+        when exists (select 1 from heddle.runs r where r.thread_id = thread and r.status in ('pending', 'running'))
+        then 'busy' else thread_status end,
+      error = thread_error,
+      interrupts = new_interrupts,
+      delete_after = case when keep_seconds is null then t.delete_after
+        else clock_timestamp() + make_interval(secs => keep_seconds) end,
+      updated_at = clock_timestamp()
+  where t.thread_id = thread;
+  return true;
+end
+$$;
+
+-- Gives the caller the oldest run that may start now, or whose worker's lease has run out; no row when there is none.
+-- The thread row is locked first, and each statement of this function sees what was committed before it: so two
+-- workers never run one thread at the same time, and a thread's runs start in the order they were acknowledged.
+-- A run that has used up its attempts is ended here and comes back with the status 'error'; it is not to be run.
+create function heddle.claim_run(owner text, lease interval, max_attempts integer)
+returns setof heddle.runs
+language plpgsql as $$
+declare
+  candidate uuid;
+  claimed heddle.runs;
+  crash constant json := json_build_object(
+    'error', 'RunCrashed',
+    'message', format('The run ended its worker %s times and is not tried again.', max_attempts)
+  );
+begin
+  for candidate in
+    select r.thread_id
+    from heddle.runs r
+    where r.status in ('pending', 'running')
+      and ((r.status = 'pending' and r.available_at <= clock_timestamp())
+        or (r.status = 'running' and r.lease_until < clock_timestamp()))
+      and not exists (
+        select 1 from heddle.runs live
+        where live.thread_id = r.thread_id and live.status = 'running' and live.lease_until >= clock_timestamp()
+      )
+    order by r.run_number
+    limit 100
+  loop
+    perform 1 from heddle.threads t where t.thread_id = candidate for update skip locked;
+    continue when not found;
+
+    select * into claimed
+    from heddle.runs r
+    where r.thread_id = candidate
+      and (r.status = 'running' or (r.status = 'pending' and r.available_at <= clock_timestamp()))
+    order by r.status = 'running' desc, r.run_number
+    limit 1;
+    continue when not found or (claimed.status = 'running' and claimed.lease_until >= clock_timestamp());
+
+    update heddle.threads t
+    set fencing_token = t.fencing_token + 1
+    where t.thread_id = candidate
+    returning t.fencing_token into claimed.fencing_token;
+
+    update heddle.runs r
+    set status = 'running',
+        attempt = r.attempt + 1,
+        fencing_token = claimed.fencing_token,
+        lease_owner = owner,
+        lease_until = clock_timestamp() + lease,
+        updated_at = clock_timestamp()
+    where r.run_id = claimed.run_id
+    returning r.* into claimed;
+
+    if claimed.attempt > max_attempts then
+      perform heddle.finish_run(
+        claimed.run_id, claimed.fencing_token, 'error', crash, 'error', crash ->> 'message', '{}', null,
+        array[(select coalesce(max(e.seq), -1) + 1 from heddle.run_events e where e.run_id = claimed.run_id)],
+        array['error'], array[crash::text]
+      );
+      claimed.status := 'error';
+    end if;
+    return next claimed;
+    return;
+  end loop;
+end
+$$;

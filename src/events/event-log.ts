@@ -1,0 +1,127 @@
+// The event log, written ahead: an event reaches readers only when it is committed. All runs of the process share one
+// insert; the next one starts when the last has returned (group commit).
+import type { Database } from "../db/database.ts";
+import { type EventRow, insertEvents, type NewEvent } from "./event-log.sql.ts";
+import type { Hub } from "./hub.ts";
+
+/** The run belongs to another worker now: stop, and write nothing more. */
+export class LostRunError extends Error {
+  constructor(runId: string) {
+    super(`Another worker has taken over run ${runId}.`);
+    this.name = "LostRunError";
+  }
+}
+
+export interface EventWriter {
+  /** Adds an event; returns at once. */
+  append(event: string, data: string): void;
+  /** Waits until there is room, so that a fast graph cannot fill the memory. @throws LostRunError */
+  ready(): Promise<void>;
+  /** Waits for what is being written and returns the rest, to be committed with the run's end. @throws LostRunError */
+  close(): Promise<readonly EventRow[]>;
+  /** Hands the rest to the readers, after that commit. */
+  published(rest: readonly EventRow[]): void;
+}
+
+export interface EventLog {
+  /** A writer for one attempt of a run. `nextSeq` goes on where an earlier attempt stopped. */
+  open(runId: string, token: string, nextSeq: number): EventWriter;
+}
+
+/** Characters a run may have uncommitted before it waits. */
+const MAX_UNCOMMITTED = 1024 * 1024;
+/** Events and characters of one insert. */
+const BATCH_EVENTS = 1_000;
+const BATCH_CHARS = 4 * 1024 * 1024;
+
+interface Writer {
+  readonly runId: string;
+  pending: NewEvent[];
+  uncommitted: number;
+  failure: unknown;
+}
+
+export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLog {
+  const waiting = new Set<Writer>();
+  let flushing: Promise<void> | undefined;
+
+  const flush = async () => {
+    // One turn of the event loop: events of the same moment share the insert.
+    await new Promise(setImmediate);
+    while (waiting.size > 0) {
+      const batch = takeBatch(waiting);
+      const events = [...batch.values()].flat();
+      let owned: Set<string>;
+      let failure: unknown;
+      try {
+        owned = await insertEvents(db, events);
+      } catch (error) {
+        owned = new Set();
+        failure = error;
+      }
+      for (const [writer, written] of batch) {
+        writer.uncommitted -= size(written);
+        if (owned.has(writer.runId)) hub.publish(writer.runId, written);
+        else {
+          writer.failure = failure ?? new LostRunError(writer.runId);
+          writer.pending = [];
+          waiting.delete(writer);
+        }
+      }
+    }
+    flushing = undefined;
+  };
+
+  return {
+    open(runId, token, nextSeq) {
+      const writer: Writer = { runId, pending: [], uncommitted: 0, failure: undefined };
+      let seq = nextSeq;
+      return {
+        append(event, data) {
+          if (writer.failure !== undefined) return;
+          writer.pending.push({ runId, token, seq: seq++, event, data });
+          writer.uncommitted += data.length + 1;
+          waiting.add(writer);
+          flushing ??= flush();
+        },
+        async ready() {
+          while (writer.uncommitted > MAX_UNCOMMITTED && writer.failure === undefined && flushing)
+            await flushing;
+          if (writer.failure !== undefined) throw writer.failure;
+        },
+        async close() {
+          waiting.delete(writer);
+          const rest = writer.pending;
+          writer.pending = [];
+          writer.uncommitted -= size(rest);
+          while (writer.uncommitted > 0 && writer.failure === undefined && flushing) await flushing;
+          if (writer.failure !== undefined) throw writer.failure;
+          return rest;
+        },
+        published: (rest) => hub.publish(runId, rest),
+      };
+    },
+  };
+}
+
+function takeBatch(waiting: Set<Writer>): Map<Writer, NewEvent[]> {
+  const batch = new Map<Writer, NewEvent[]>();
+  let events = 0;
+  let chars = 0;
+  for (const writer of [...waiting]) {
+    const taken: NewEvent[] = [];
+    for (const event of writer.pending) {
+      if (events > 0 && (events >= BATCH_EVENTS || chars + event.data.length > BATCH_CHARS)) break;
+      taken.push(event);
+      events++;
+      chars += event.data.length;
+    }
+    if (taken.length > 0) batch.set(writer, taken);
+    writer.pending.splice(0, taken.length);
+    if (writer.pending.length === 0) waiting.delete(writer);
+    else break;
+  }
+  return batch;
+}
+
+const size = (events: readonly NewEvent[]) => events.reduce((sum, event) => sum + event.data.length + 1, 0);

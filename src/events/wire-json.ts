@@ -1,0 +1,47 @@
+// How values become the JSON that clients of the LangGraph API read: a message is flat, `{ type, content, id, … }`.
+import { BaseMessage } from "@langchain/core/messages";
+
+/** One line of JSON. Never throws: a cycle is cut with "[Circular]", a value that cannot be read is null. */
+export function toWireJson(value: unknown): string {
+  try {
+    return JSON.stringify(value, replace) ?? "null";
+  } catch {
+    return JSON.stringify(value, withoutCycles()) ?? "null";
+  }
+}
+
+// JSON.stringify calls toJSON first, which a message answers with LangChain's own record: so look at the holder.
+function replace(this: unknown, key: string, value: unknown): unknown {
+  const raw = (this as Record<string, unknown>)[key];
+  if (typeof raw === "bigint") return raw.toString();
+  if (typeof raw !== "object" || raw === null) return value;
+  if (BaseMessage.isInstance(raw)) return flatten(raw);
+  if (raw instanceof Map) return Object.fromEntries(raw);
+  if (raw instanceof Set) return [...raw];
+  if (raw instanceof Error) return { name: raw.name, message: raw.message };
+  if (raw instanceof Uint8Array) return Buffer.from(raw).toString("base64");
+  return value;
+}
+
+function flatten(message: BaseMessage): Record<string, unknown> {
+  const { type, data } = message.toDict();
+  return { ...data, type };
+}
+
+function withoutCycles(): (this: unknown, key: string, value: unknown) => unknown {
+  const above: unknown[] = [];
+  return function (this: unknown, key: string, value: unknown) {
+    try {
+      // `this` is where `key` sits: everything behind it on the path has been left again.
+      const depth = above.indexOf(this);
+      above.length = depth === -1 ? above.length : depth + 1;
+      const plain = replace.call(this, key, value);
+      if (typeof plain !== "object" || plain === null) return plain;
+      if (above.includes(plain)) return "[Circular]";
+      above.push(plain);
+      return plain;
+    } catch {
+      return null;
+    }
+  };
+}

@@ -1,0 +1,107 @@
+// Runs as the API sees them: taken, watched, waited for, listed, cancelled. Joins queue, worker and event log.
+import type { Assistants } from "../assistants/assistants.ts";
+import type { Database } from "../db/database.ts";
+import { AppError } from "../errors.ts";
+import type { EventRow } from "../events/event-log.sql.ts";
+import { type FollowOptions, follow } from "../events/follow.ts";
+import type { Hub } from "../events/hub.ts";
+import type { ThreadStates } from "../threads/state.ts";
+import { lockThread } from "../threads/threads.sql.ts";
+import type { Threads } from "../threads/threads.ts";
+import { createRun, type RunRequest } from "./create-run.ts";
+import {
+  type CancelAction,
+  deletePending,
+  interruptPending,
+  type RunRow,
+  type RunStatus,
+  requestCancel,
+  selectLastValues,
+  selectRun,
+  selectRuns,
+  settleThread,
+} from "./runs.sql.ts";
+import type { Worker } from "./worker.ts";
+
+export interface Runs {
+  /** Committed when it returns. @throws AppError assistant_not_found, thread_not_found, run_in_progress, shutting_down */
+  create(request: RunRequest): Promise<RunRow>;
+  /** @throws AppError run_not_found */
+  get(threadId: string, runId: string): Promise<RunRow>;
+  /** Newest first. @throws AppError thread_not_found */
+  list(
+    threadId: string,
+    page: { limit: number; offset: number; status?: RunStatus | undefined },
+  ): Promise<RunRow[]>;
+  /** The run's events in pages, to its end. */
+  follow(runId: string, options: FollowOptions): AsyncGenerator<readonly EventRow[]>;
+  /** Waits for the end. The state values then, or `{ __error__ }`. */
+  join(run: RunRow, signal: AbortSignal): Promise<unknown>;
+  /** Returns at once; the run ends soon. Nothing to do for a run that has ended. @throws AppError run_not_found */
+  cancel(threadId: string, runId: string, action: CancelAction): Promise<void>;
+  /** Stops what runs on the thread and removes all of it. @throws AppError thread_not_found */
+  deleteThread(threadId: string): Promise<void>;
+}
+
+interface RunsOptions {
+  readonly db: Database;
+  readonly hub: Hub;
+  readonly assistants: Assistants;
+  readonly threads: Threads;
+  readonly states: ThreadStates;
+  readonly worker: Worker;
+  readonly removeFiles: (threadId: string) => Promise<void>;
+}
+
+export function createRuns({ db, hub, assistants, threads, states, worker, removeFiles }: RunsOptions): Runs {
+  const get = async (threadId: string, runId: string) => {
+    const [run] = await selectRun(db, threadId, runId);
+    if (!run) throw new AppError("run_not_found", "Run not found");
+    return run;
+  };
+
+  return {
+    get,
+    async create(request) {
+      const { run, stopped } = await createRun({ db, assistants }, request);
+      for (const runId of stopped) {
+        worker.stop(runId, request.multitaskStrategy === "rollback" ? "rollback" : "interrupt");
+        hub.wake(runId);
+      }
+      worker.wake();
+      return run;
+    },
+    async list(threadId, page) {
+      await threads.get(threadId);
+      return selectRuns(db, threadId, page);
+    },
+    follow: (runId, options) => follow({ db, hub }, runId, options),
+    async join(run, signal) {
+      for await (const _ of follow({ db, hub }, run.run_id, { signal }));
+      const ended = await get(run.thread_id, run.run_id);
+      if (ended.error) return { __error__: ended.error };
+      const [last, before] = (await selectLastValues(db, run.run_id)).map((row): object =>
+        JSON.parse(row.data),
+      );
+      if (last) return "__interrupt__" in last ? { ...before, ...last } : last;
+      return (await states.get(run.thread_id)).values;
+    },
+    async cancel(threadId, runId, action) {
+      await db.transaction(async (tx) => {
+        await lockThread(tx, threadId);
+        const [run] = await selectRun(tx, threadId, runId);
+        if (!run) throw new AppError("run_not_found", "Run not found");
+        await (action === "rollback" ? deletePending : interruptPending)(tx, [runId]);
+        await requestCancel(tx, [runId], action);
+        await settleThread(tx, threadId);
+      });
+      worker.stop(runId, action);
+      hub.wake(runId);
+    },
+    async deleteThread(threadId) {
+      await threads.remove(threadId);
+      await worker.abandonThread(threadId);
+      await removeFiles(threadId);
+    },
+  };
+}

@@ -1,0 +1,108 @@
+// The statements on threads.
+import type { Queryable } from "../db/database.ts";
+
+export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
+
+export interface ThreadRow {
+  readonly thread_id: string;
+  readonly status: ThreadStatus;
+  readonly metadata: Record<string, unknown>;
+  readonly config: Record<string, unknown>;
+  /** Task id to its interrupts. */
+  readonly interrupts: Record<string, unknown[]>;
+  readonly error: string | null;
+  readonly created_at: Date;
+  readonly updated_at: Date;
+}
+
+const COLUMNS = "thread_id, status, metadata, config, interrupts, error, created_at, updated_at";
+
+/** No row when the id is taken. */
+export const insertThread = (db: Queryable, threadId: string, metadata: object) =>
+  db.query<ThreadRow>(
+    `insert into heddle.threads (thread_id, metadata) values ($1::uuid, $2::jsonb)
+     on conflict (thread_id) do nothing returning ${COLUMNS}`,
+    [threadId, metadata],
+  );
+
+export const selectThread = (db: Queryable, threadId: string) =>
+  db.query<ThreadRow>(`select ${COLUMNS} from heddle.threads where thread_id = $1::uuid`, [threadId]);
+
+/** Merges metadata, key by key. */
+export const updateThreadMetadata = (db: Queryable, threadId: string, metadata: object) =>
+  db.query<ThreadRow>(
+    `update heddle.threads set metadata = metadata || $2::jsonb, updated_at = now()
+     where thread_id = $1::uuid returning ${COLUMNS}`,
+    [threadId, metadata],
+  );
+
+/**
+ * Waits for a claim or another change of the thread's runs that is under way, and makes later ones wait: so that the
+ * inflight runs that the caller then reads are still the inflight runs when it commits.
+ */
+export const lockThread = (db: Queryable, threadId: string) =>
+  db.query<ThreadRow>(`select ${COLUMNS} from heddle.threads where thread_id = $1::uuid for no key update`, [
+    threadId,
+  ]);
+
+/**
+ * Takes the thread away from whoever writes it: the next write with an older token is refused. `for update` waits for
+ * checkpoint writes under way, which hold the row `for key share`. Returns the new token.
+ */
+export const takeThread = (db: Queryable, threadId: string) =>
+  db.query<{ fencing_token: string }>(
+    `with locked as (select thread_id from heddle.threads where thread_id = $1::uuid for update)
+     update heddle.threads t set fencing_token = t.fencing_token + 1
+     from locked where t.thread_id = locked.thread_id
+     returning t.fencing_token`,
+    [threadId],
+  );
+
+/** Whether the thread has a run that is pending or running. */
+export async function hasUnfinishedRun(db: Queryable, threadId: string): Promise<boolean> {
+  const rows = await db.query(
+    "select 1 from heddle.runs where thread_id = $1::uuid and status in ('pending', 'running') limit 1",
+    [threadId],
+  );
+  return rows.length > 0;
+}
+
+/** The thread, its runs and their events (by cascade). */
+export const deleteThreadRow = (db: Queryable, threadId: string) =>
+  db.query<{ thread_id: string }>(
+    "delete from heddle.threads where thread_id = $1::uuid returning thread_id",
+    [threadId],
+  );
+
+/** Stateless threads whose time is over. */
+export const selectExpiredThreads = (db: Queryable, limit: number) =>
+  db.query<{ thread_id: string }>(
+    `select thread_id from heddle.threads t
+     where delete_after < now()
+       and not exists (select 1 from heddle.runs r where r.thread_id = t.thread_id and r.status in ('pending', 'running'))
+     order by delete_after limit $1::integer`,
+    [limit],
+  );
+
+export interface ThreadSearch {
+  readonly metadata?: Record<string, unknown> | undefined;
+  readonly ids?: readonly string[] | undefined;
+  readonly status?: ThreadStatus | undefined;
+  readonly limit: number;
+  readonly offset: number;
+  readonly sortBy: "thread_id" | "status" | "created_at" | "updated_at";
+  readonly sortOrder: "asc" | "desc";
+}
+
+/** A page, and in `total` how many there are in all. `sortBy` and `sortOrder` are of closed types, never text of a client. */
+export const searchThreadRows = (db: Queryable, search: ThreadSearch) =>
+  db.query<ThreadRow & { total: string }>(
+    `select ${COLUMNS}, count(*) over () as total
+     from heddle.threads
+     where ($1::jsonb is null or metadata @> $1::jsonb)
+       and ($2::uuid[] is null or thread_id = any ($2::uuid[]))
+       and ($3::text is null or status = $3::text)
+     order by ${search.sortBy} ${search.sortOrder}, thread_id
+     limit $4::bigint offset $5::bigint`,
+    [search.metadata ?? null, search.ids ?? null, search.status ?? null, search.limit, search.offset],
+  );
