@@ -1,6 +1,8 @@
 // What middlewares, tools and agents may import as `#kit`: pure functions and interfaces, no I/O.
 export { type DefinedState, defineState, type StateOf, type StateValues } from "./define-state.ts";
+export { middlewareOf } from "./fuse/failure.ts";
 export { type MergeHandler, mergeArtifacts, mergeLists, mergeViewedImages, replace } from "./merge.ts";
+export { fuseMiddlewares } from "./middleware.ts";
 export type {
   ExecuteOptions,
   ExecuteResult,
