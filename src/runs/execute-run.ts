@@ -1,6 +1,6 @@
 // Runs one claimed run to its end: graph, events, terminal status. Knows nothing of queues; the worker gives it a run
 // and a signal, whose reason says why it must stop.
-import type { FastifyBaseLogger } from "fastify";
+import type { Logger } from "pino";
 import { type Checkpointer, FencedError } from "../db/checkpointer.ts";
 import type { Database } from "../db/database.ts";
 import { selectLastSeq } from "../events/event-log.sql.ts";
@@ -40,7 +40,7 @@ export interface ExecuteDeps {
   readonly checkpointer: Checkpointer;
   readonly events: EventLog;
   readonly hub: Hub;
-  readonly log: FastifyBaseLogger;
+  readonly log: Logger;
 }
 
 /** Seconds that the thread of a stateless run stays readable after its end. */

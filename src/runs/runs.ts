@@ -35,7 +35,7 @@ export interface Runs {
   ): Promise<RunRow[]>;
   /** The run's events in pages, to its end. */
   follow(runId: string, options: FollowOptions): AsyncGenerator<readonly EventRow[]>;
-  /** Waits for the end. The state values then, or `{ __error__ }`. */
+  /** Waits for the end. The state values then, or `{ __error__ }`. @throws the signal's reason when it aborts */
   join(run: RunRow, signal: AbortSignal): Promise<unknown>;
   /** Returns at once; the run ends soon. Nothing to do for a run that has ended. @throws AppError run_not_found */
   cancel(threadId: string, runId: string, action: CancelAction): Promise<void>;
@@ -78,6 +78,7 @@ export function createRuns({ db, hub, assistants, threads, states, worker, remov
     follow: (runId, options) => follow({ db, hub }, runId, options),
     async join(run, signal) {
       for await (const _ of follow({ db, hub }, run.run_id, { signal }));
+      signal.throwIfAborted();
       const ended = await get(run.thread_id, run.run_id);
       if (ended.error) return { __error__: ended.error };
       const [last, before] = (await selectLastValues(db, run.run_id)).map((row): object =>

@@ -4,7 +4,7 @@
 // earlier when its lease could not be renewed in time or is another worker's (lost), when a client cancels it
 // (interrupt, rollback), or when the process stops (shutdown: it goes back to the queue with its checkpoint).
 import { randomUUID } from "node:crypto";
-import type { FastifyBaseLogger } from "fastify";
+import type { Logger } from "pino";
 import type { Database } from "../db/database.ts";
 import { StopRun } from "./execute-run.ts";
 import { type CancelAction, type ClaimedRun, claimRun, releaseRun, renewLeases } from "./runs.sql.ts";
@@ -37,7 +37,7 @@ interface Active {
 
 interface WorkerOptions {
   readonly db: Database;
-  readonly log: FastifyBaseLogger;
+  readonly log: Logger;
   readonly concurrency: number;
   readonly leaseSeconds: number;
   readonly execute: (run: ClaimedRun, signal: AbortSignal) => Promise<void>;

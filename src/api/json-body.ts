@@ -1,0 +1,68 @@
+// Reads JSON bodies, and refuses here what would fail later: nesting that overflows a stack, texts that PostgreSQL
+// cannot store, keys that reach for the prototype.
+import type { FastifyInstance } from "fastify";
+import { AppError } from "../errors.ts";
+
+/** Deep enough for any message or state, far below what a recursive reader can bear. */
+const MAX_DEPTH = 128;
+
+export function readJsonBodies(app: FastifyInstance): void {
+  app.removeContentTypeParser(["application/json", "text/plain"]);
+  app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, text, done) => {
+    try {
+      done(null, parseBody(text.toString()));
+    } catch (error) {
+      done(error as Error);
+    }
+  });
+}
+
+/** No body is no value. @throws AppError malformed_json, too_deep, invalid_text */
+export function parseBody(text: string): unknown {
+  if (text.trim() === "") return undefined;
+  let body: unknown;
+  try {
+    body = JSON.parse(text);
+  } catch (error) {
+    throw new AppError("malformed_json", "Malformed JSON in request body", { cause: error });
+  }
+  check(body);
+  return body;
+}
+
+interface Place {
+  readonly value: unknown;
+  readonly depth: number;
+}
+
+// A stack of our own: the nesting this looks for would overflow a recursive walk.
+function check(body: unknown): void {
+  const places: Place[] = [{ value: body, depth: 1 }];
+  for (let place = places.pop(); place; place = places.pop()) {
+    const { value, depth } = place;
+    if (typeof value === "string") checkText(value);
+    if (typeof value !== "object" || value === null) continue;
+    if (depth > MAX_DEPTH)
+      throw new AppError("too_deep", `The body is nested deeper than ${MAX_DEPTH} levels.`);
+    for (const [key, child] of Object.entries(value)) {
+      if (!Array.isArray(value)) checkKey(key);
+      places.push({ value: child, depth: depth + 1 });
+    }
+  }
+}
+
+function checkKey(key: string): void {
+  checkText(key);
+  if (key === "__proto__")
+    throw new AppError("invalid_request", 'The body has a key "__proto__", which is refused.');
+}
+
+function checkText(text: string): void {
+  if (text.includes("\0")) throw new AppError("invalid_text", "The body has a text with a NUL character.");
+  if (!text.isWellFormed()) {
+    throw new AppError(
+      "invalid_text",
+      "The body has a text with half of a surrogate pair, which is not Unicode.",
+    );
+  }
+}

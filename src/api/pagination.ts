@@ -1,0 +1,14 @@
+// Headers that tell a client of a list how much there is and where to go on (names of the LangGraph SDK).
+
+export function pageHeaders(
+  { limit, offset }: { limit: number; offset: number },
+  found: number,
+  total: number,
+): Record<string, string> {
+  const next = offset + found;
+  // An empty page cannot know the total: the statement counts the rows it gives.
+  return {
+    ...(found > 0 || offset === 0 ? { "x-pagination-total": String(total) } : {}),
+    ...(found === limit && next < total ? { "x-pagination-next": String(next) } : {}),
+  };
+}
