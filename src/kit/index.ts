@@ -3,6 +3,7 @@ export { type DefinedState, defineState, type StateOf, type StateValues } from "
 export { middlewareOf } from "./fuse/failure.ts";
 export { type MergeHandler, mergeArtifacts, mergeLists, mergeViewedImages, replace } from "./merge.ts";
 export { fuseMiddlewares } from "./middleware.ts";
+export { runSetting, threadIdOf } from "./run-settings.ts";
 export type {
   ExecuteOptions,
   ExecuteResult,
@@ -21,3 +22,4 @@ export type {
 } from "./thread-files.ts";
 export { FOLDERS, USER_DATA } from "./thread-files.ts";
 export { ThreadState, type Todo, todoSchema, type UploadedFile, type ViewedImage } from "./thread-state.ts";
+export { uploadsShownIn, userContent, userText, withUploadsBlock } from "./uploads-block.ts";
