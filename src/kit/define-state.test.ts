@@ -122,6 +122,12 @@ test("picked keys keep their handlers", () => {
   expect(picked.schema.fields.numbers).toBe(Notes.schema.fields.numbers);
 });
 
+test("a state can be extended, and keeps what it had", () => {
+  const more = Notes.pick("numbers").extend({ _rounds: { type: z.number().default(0) } });
+  expect(Object.keys(more.schema.fields)).toEqual(["numbers", "_rounds", "messages"]);
+  expect(more.schema.fields.numbers).toBe(Notes.schema.fields.numbers);
+});
+
 test("an unknown picked key, a declared messages key and a hidden default are refused with a reason", () => {
   // @ts-expect-error -- the type refuses it as well
   expect(() => Notes.pick("nope")).toThrow('no key "nope"; it has user_name');

@@ -43,6 +43,8 @@ export interface DefinedState<T extends Types> {
   readonly schema: StateSchema<Reduced<T>>;
   /** The same keys with the same handlers, fewer of them: what a middleware declares that it touches. */
   pick<Key extends keyof T & string>(...keys: Key[]): DefinedState<Pick<T, Key>>;
+  /** These keys and more. A name that starts with `_` is hidden from the agent's input and output. */
+  extend<More extends Types>(fields: Fields<More>): DefinedState<T & More>;
 }
 
 /** The TypeScript type of a state: `type Notes = StateOf<typeof Notes>`. */
@@ -53,14 +55,12 @@ export type StateOf<Defined> = Defined extends DefinedState<infer T> ? StateValu
  * @throws TypeError for a key named `messages`, and for a default that hides inside the type
  */
 export function defineState<T extends Types>(fields: Fields<T>): DefinedState<T> {
-  const reduced: Record<string, ReducedValue<unknown, unknown>> = {};
-  for (const [key, field] of Object.entries<StateField>(fields)) reduced[key] = toReduced(key, field);
-  return fromReduced<T>(reduced);
+  return fromReduced<T>(toReducedFields(fields));
 }
 
-function fromReduced<T extends Types>(
-  reduced: Record<string, ReducedValue<unknown, unknown>>,
-): DefinedState<T> {
+type ReducedFields = Record<string, ReducedValue<unknown, unknown>>;
+
+function fromReduced<T extends Types>(reduced: ReducedFields): DefinedState<T> {
   const channels = Object.entries(reduced).map(([key, { valueSchema, reducer }]) => [
     key,
     Annotation<unknown>({ reducer, default: () => z.parse(valueSchema as z.ZodType, undefined) }),
@@ -70,7 +70,13 @@ function fromReduced<T extends Types>(
     annotation: Annotation.Root({ ...Object.fromEntries(channels), messages } as Aggregates<T>),
     schema: new StateSchema({ ...reduced, messages: MessagesValue } as unknown as Reduced<T>),
     pick: (...keys) => fromReduced(Object.fromEntries(keys.map((key) => [key, lookUp(reduced, key)]))),
+    extend: (fields) => fromReduced({ ...reduced, ...toReducedFields(fields) }),
   };
+}
+
+function toReducedFields<T extends Types>(fields: Fields<T>): ReducedFields {
+  const entries = Object.entries<StateField>(fields);
+  return Object.fromEntries(entries.map(([key, field]) => [key, toReduced(key, field)]));
 }
 
 function lookUp<Found>(record: Record<string, Found>, key: string): Found {

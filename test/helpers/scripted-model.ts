@@ -47,16 +47,18 @@ interface Options extends BaseChatModelCallOptions {
 interface Shared {
   readonly script: Script;
   readonly requests: ScriptedRequest[];
+  readonly ids: string;
 }
 
 /** `new ScriptedModel(["hello", { tool_calls: [...] }])`; a script that runs out is an error of the test. */
 export class ScriptedModel extends BaseChatModel<Options> {
   readonly #shared: Shared;
 
-  constructor(script: Script, options: { stream?: boolean } = {}) {
+  /** `ids` starts the ids of its messages; two models on one thread need two. */
+  constructor(script: Script, { stream = true, ids = "scripted" } = {}) {
     super({});
-    this.disableStreaming = options.stream === false;
-    this.#shared = { script, requests: [] };
+    this.disableStreaming = !stream;
+    this.#shared = { script, requests: [], ids };
   }
 
   /** Every request so far, in order. */
@@ -75,7 +77,7 @@ export class ScriptedModel extends BaseChatModel<Options> {
   async _generate(messages: BaseMessage[], options: this["ParsedCallOptions"]): Promise<ChatResult> {
     const reply = await this.#next(messages, options);
     if (reply.message) return { generations: [{ text: reply.message.text, message: reply.message }] };
-    const chunks = [...toChunks(reply, this.requests.length - 1)];
+    const chunks = [...toChunks(reply, this.requests.length - 1, this.#shared.ids)];
     if (reply.error) throw reply.error;
     const whole = chunks.reduce((left, right) => left.concat(right));
     return { generations: [whole] };
@@ -87,7 +89,7 @@ export class ScriptedModel extends BaseChatModel<Options> {
     runManager?: CallbackManagerForLLMRun,
   ): AsyncGenerator<ChatGenerationChunk> {
     const reply = await this.#next(messages, options);
-    for (const chunk of toChunks(reply, this.requests.length - 1)) {
+    for (const chunk of toChunks(reply, this.requests.length - 1, this.#shared.ids)) {
       yield chunk;
       await runManager?.handleLLMNewToken(chunk.text, undefined, undefined, undefined, undefined, { chunk });
     }
@@ -114,8 +116,8 @@ async function next(script: Script, request: ScriptedRequest, index: number): Pr
   return reply instanceof Error ? { error: reply } : reply;
 }
 
-function* toChunks(reply: ScriptedReply, index: number): Generator<ChatGenerationChunk> {
-  const id = `scripted-${index}`;
+function* toChunks(reply: ScriptedReply, index: number, ids: string): Generator<ChatGenerationChunk> {
+  const id = `${ids}-${index}`;
   if (reply.message) return yield toChunk(new AIMessageChunk({ id, ...reply.message.lc_kwargs }));
   const content = reply.content ?? "";
   const parts = typeof content === "string" ? content.split(/(?<= )/) : [content];
