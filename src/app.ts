@@ -35,6 +35,8 @@ export interface App {
     readonly sandbox: SandboxDescription;
     readonly graphs: readonly string[];
   };
+  /** Runs that this process runs now. */
+  readonly activeRuns: () => number;
   /** SQL statements sent so far, for the benchmark. */
   readonly statements: () => number;
   /** Ends runs within the grace time, then streams, then connections. */
@@ -131,6 +133,7 @@ export async function buildApp(config: Config, langgraphFile: string): Promise<A
     return {
       server,
       summary: { database: describeDatabase(url, embedded), models, sandbox, graphs: graphs.ids },
+      activeRuns: worker.active,
       statements: db.statements,
       close: closeAll,
     };

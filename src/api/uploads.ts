@@ -26,6 +26,8 @@ export async function uploadRoutes(server: FastifyInstance, options: UploadRoute
     limits: { files: maxFiles, fileSize: maxFileBytes, fields: 20, parts: maxFiles + 20, headerPairs: 50 },
     // We count the bytes ourselves: a file that is too large must leave nothing behind.
     throwFileSizeLimit: false,
+    // The name as it was sent: a path in it is refused, not shortened to something the client did not mean.
+    preservePath: true,
   });
   const app = server.withTypeProvider<ZodTypeProvider>();
   const json = { params: threadParams };

@@ -123,17 +123,19 @@ function encodeFields(fields: Fields, above: Set<object>): Fields {
   return encoded;
 }
 
-/** As Serializable.toJSON of @langchain/core writes it: what the constructor got, with the values it has now. */
-function messageRecord(message: BaseMessage, above: Set<object>): Fields {
+/** The fields of a message as its constructor takes them: what it got then, with the values it has now. */
+export function messageFields(message: BaseMessage): Fields {
   const now: Fields = { ...message };
-  const kwargs = Object.fromEntries(
+  const fields = Object.fromEntries(
     Object.entries(message.lc_kwargs).map(([key, value]) => [key, key in now ? now[key] : value]),
   );
-  if (message.id !== undefined) kwargs.id = message.id;
-  return record(
-    [...message.lc_namespace, (message.constructor as typeof BaseMessage).lc_name()],
-    encodeFields(kwargs, above),
-  );
+  if (message.id !== undefined) fields.id = message.id;
+  return fields;
+}
+
+function messageRecord(message: BaseMessage, above: Set<object>): Fields {
+  const id = [...message.lc_namespace, (message.constructor as typeof BaseMessage).lc_name()];
+  return record(id, encodeFields(messageFields(message), above));
 }
 
 const record = (id: string[], kwargs: Fields): Fields => ({ lc: 1, type: "constructor", id, kwargs });

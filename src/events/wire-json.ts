@@ -1,5 +1,6 @@
 // How values become the JSON that clients of the LangGraph API read: a message is flat, `{ type, content, id, … }`.
 import { BaseMessage } from "@langchain/core/messages";
+import { messageFields } from "../db/serializer.ts";
 
 /** One line of JSON. Never throws: a cycle is cut with "[Circular]", a value that cannot be read is null. */
 export function toWireJson(value: unknown): string {
@@ -15,17 +16,12 @@ function replace(this: unknown, key: string, value: unknown): unknown {
   const raw = (this as Record<string, unknown>)[key];
   if (typeof raw === "bigint") return raw.toString();
   if (typeof raw !== "object" || raw === null) return value;
-  if (BaseMessage.isInstance(raw)) return flatten(raw);
+  if (BaseMessage.isInstance(raw)) return { ...messageFields(raw), type: raw.type };
   if (raw instanceof Map) return Object.fromEntries(raw);
   if (raw instanceof Set) return [...raw];
   if (raw instanceof Error) return { name: raw.name, message: raw.message };
   if (raw instanceof Uint8Array) return Buffer.from(raw).toString("base64");
   return value;
-}
-
-function flatten(message: BaseMessage): Record<string, unknown> {
-  const { type, data } = message.toDict();
-  return { ...data, type };
 }
 
 function withoutCycles(): (this: unknown, key: string, value: unknown) => unknown {

@@ -56,9 +56,14 @@ describe("a run on a thread", () => {
   it("sends a model's tokens one by one", async () => {
     const threadId = await newThread();
     const events = await collect(
-      heddle.client.runs.stream(threadId, "script", { input: human("say word"), streamMode: "messages-tuple" }),
+      heddle.client.runs.stream(threadId, "script", {
+        input: human("say word"),
+        streamMode: "messages-tuple",
+      }),
     );
-    const chunks = events.filter((event) => event.event === "messages").map(({ data }) => (data as { content: string }[])[0]);
+    const chunks = events
+      .filter((event) => event.event === "messages")
+      .map(({ data }) => (data as { content: string }[])[0]);
     expect(chunks.map((chunk) => chunk?.content).join("")).toBe("word");
     expect(chunks.length).toBeGreaterThanOrEqual(4);
   });
@@ -98,7 +103,9 @@ describe("a run on a thread", () => {
 
   it("stops at an interrupt and goes on with the answer", async () => {
     const threadId = await newThread();
-    const asked = (await wait(threadId, "ask your name")) as unknown as { __interrupt__: { value: string }[] };
+    const asked = (await wait(threadId, "ask your name")) as unknown as {
+      __interrupt__: { value: string }[];
+    };
     expect(asked.__interrupt__[0]?.value).toBe("your name");
     const thread = await heddle.client.threads.get(threadId);
     expect(thread.status).toBe("interrupted");
@@ -114,7 +121,9 @@ describe("several runs on a thread", () => {
     const threadId = await newThread();
     const first = await background(threadId, "wait reject");
     await gateReached("reject");
-    await expect(background(threadId, "do more")).rejects.toThrow("HTTP 422: Thread is already running a task");
+    await expect(background(threadId, "do more")).rejects.toThrow(
+      "HTTP 422: Thread is already running a task",
+    );
     openGate("reject");
     await heddle.client.runs.join(threadId, first.run_id);
     expect(lastText(await wait(threadId, "do more"))).toBe("3 more");
@@ -130,14 +139,9 @@ describe("several runs on a thread", () => {
     expect((await heddle.client.threads.get(threadId)).status).toBe("busy");
     openGate("enqueue");
     const values = await heddle.client.runs.join(threadId, third.run_id);
-    expect((values as { messages: { content: string }[] }).messages.map((message) => message.content)).toEqual([
-      "wait enqueue",
-      "1 waited",
-      "do b",
-      "3 b",
-      "do c",
-      "5 c",
-    ]);
+    expect(
+      (values as { messages: { content: string }[] }).messages.map((message) => message.content),
+    ).toEqual(["wait enqueue", "1 waited", "do b", "3 b", "do c", "5 c"]);
     const runs = await heddle.client.runs.list(threadId);
     expect(runs.map((run) => run.run_id)).toEqual([third.run_id, second.run_id, first.run_id]);
   });
@@ -178,7 +182,9 @@ describe("cancelling", () => {
     const threadId = await newThread();
     const run = await background(threadId, "wait cancel-202");
     await gateReached("cancel-202");
-    const response = await fetch(`${heddle.url}/threads/${threadId}/runs/${run.run_id}/cancel?wait=0`, { method: "POST" });
+    const response = await fetch(`${heddle.url}/threads/${threadId}/runs/${run.run_id}/cancel?wait=0`, {
+      method: "POST",
+    });
     expect(response.status).toBe(202);
     await heddle.client.runs.join(threadId, run.run_id);
     expect(await statusOf(run)).toBe("interrupted");
@@ -222,7 +228,10 @@ describe("cancelling", () => {
     const threadId = await newThread();
     const controller = new AbortController();
     const reading = collect(
-      heddle.client.runs.stream(threadId, "script", { input: human("wait stays"), signal: controller.signal }),
+      heddle.client.runs.stream(threadId, "script", {
+        input: human("wait stays"),
+        signal: controller.signal,
+      }),
     ).catch(() => undefined);
     await gateReached("stays");
     const [run] = await heddle.client.runs.list(threadId);
@@ -255,7 +264,9 @@ describe("joining a stream", () => {
     const ids = full.map((event) => Number((event as { id?: string }).id));
     expect(ids).toEqual(ids.map((_, index) => index));
     for (const id of ids) {
-      const rest = await collect(heddle.client.runs.joinStream(threadId, run.run_id, { lastEventId: String(id) }));
+      const rest = await collect(
+        heddle.client.runs.joinStream(threadId, run.run_id, { lastEventId: String(id) }),
+      );
       expect(rest).toEqual(full.slice(id + 1));
     }
   });
@@ -266,7 +277,9 @@ describe("joining a stream", () => {
     await heddle.client.runs.join(threadId, run.run_id);
     const full = await collect(heddle.client.runs.joinStream(threadId, run.run_id, { lastEventId: "-1" }));
     for (const lastEventId of ["abc", "9e99", "-7", "99999999999999999999"]) {
-      expect(await collect(heddle.client.runs.joinStream(threadId, run.run_id, { lastEventId }))).toEqual(full);
+      expect(await collect(heddle.client.runs.joinStream(threadId, run.run_id, { lastEventId }))).toEqual(
+        full,
+      );
     }
   });
 
@@ -274,7 +287,9 @@ describe("joining a stream", () => {
     const threadId = await newThread();
     const run = await background(threadId, "wait readers");
     await gateReached("readers");
-    const readers = [1, 2].map(() => collect(heddle.client.runs.joinStream(threadId, run.run_id, { lastEventId: "-1" })));
+    const readers = [1, 2].map(() =>
+      collect(heddle.client.runs.joinStream(threadId, run.run_id, { lastEventId: "-1" })),
+    );
     openGate("readers");
     const [one, two] = await Promise.all(readers);
     expect(one).toEqual(two);
