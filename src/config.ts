@@ -270,6 +270,9 @@ export function loadConfig(sources: Sources = {}): Config {
   });
 }
 
+/** Settings that hold a password: their value is never printed. */
+const SECRET = new Set(["DATABASE_URL", "OPENAI_API_KEY"]);
+
 type Settings = { [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]["schema"]> };
 
 function readSettings(env: Record<string, string | undefined>): Settings {
@@ -277,8 +280,8 @@ function readSettings(env: Record<string, string | undefined>): Settings {
     const found = env[name];
     const result = schema.safeParse(found === "" ? undefined : found);
     if (!result.success) {
-      throw new StartupError(`${name} is ${JSON.stringify(found)}, but must be ${allowed}.`, {
-        file: found === process.env[name] ? undefined : ".env",
+      const shown = SECRET.has(name) ? "not valid" : JSON.stringify(found);
+      throw new StartupError(`${name} is ${shown}, but must be ${allowed}.`, {
         next: `Set ${name} in .env or in the environment, or leave it out for the default.`,
       });
     }

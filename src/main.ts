@@ -71,14 +71,13 @@ function toListenError(error: unknown, { host, port }: Config): StartupError {
   );
 }
 
-function describe({ summary }: App, config: Config, url: string): string[] {
-  const [model] = summary.models;
-  const { sandbox } = summary;
+function describe({ graphs, database, models, sandbox }: App, config: Config, url: string): string[] {
+  const [model] = models;
   return [
     `Heddle listens on ${url}`,
     "",
-    `  graphs    ${summary.graphs.join(", ")}`,
-    `  database  ${summary.database}`,
+    `  graphs    ${graphs.join(", ")}`,
+    `  database  ${database}`,
     `  model     ${model?.name}${config.models.length === 0 ? " (scripted: set OPENAI_API_KEY for a real one)" : ""}`,
     `  sandbox   ${sandbox.name}${sandbox.lacks.length > 0 ? ` (${sandbox.lacks.join(", ")})` : ""}`,
     ...(sandbox.warning ? [`            ${sandbox.warning}`] : []),
@@ -87,7 +86,7 @@ function describe({ summary }: App, config: Config, url: string): string[] {
     "Try:",
     `  curl ${url}/info`,
     `  curl -N ${url}/runs/stream -H 'content-type: application/json' \\`,
-    `    -d '{"assistant_id":"${summary.graphs[0]}","input":{"messages":[{"role":"user","content":"Hello"}]},"stream_mode":"updates"}'`,
+    `    -d '{"assistant_id":"${graphs[0]}","input":{"messages":[{"role":"user","content":"Hello"}]},"stream_mode":"updates"}'`,
     `  https://smith.langchain.com/studio?baseUrl=${url}`,
   ];
 }

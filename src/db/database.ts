@@ -21,7 +21,7 @@ interface DatabaseOptions {
   readonly url: string;
   /** Most connections; more queries wait in line. */
   readonly max?: number;
-  readonly applicationName?: string;
+  readonly connectionTimeoutMs?: number;
   readonly onError: (error: Error) => void;
 }
 
@@ -29,14 +29,14 @@ interface DatabaseOptions {
 export function createDatabase({
   url,
   max = 20,
-  applicationName = "heddle",
+  connectionTimeoutMs = 5_000,
   onError,
 }: DatabaseOptions): Database {
   const pool = new pg.Pool({
     connectionString: url,
     max,
-    application_name: applicationName,
-    connectionTimeoutMillis: 5_000,
+    application_name: "heddle",
+    connectionTimeoutMillis: connectionTimeoutMs,
     idleTimeoutMillis: 30_000,
     keepAlive: true,
     statement_timeout: 30_000,

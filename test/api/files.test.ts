@@ -21,9 +21,11 @@ const stored = (thread = threadId) =>
 
 async function upload(files: [string, string | Uint8Array][], { thread = threadId, field = "files" } = {}) {
   const form = new FormData();
-  for (const [name, content] of files) form.append(field, new Blob([content as BlobPart]), name);
+  for (const [name, content] of files)
+    form.append(field, new Blob([content as Uint8Array<ArrayBuffer>]), name);
   const response = await fetch(`${heddle.url}/threads/${thread}/uploads`, { method: "POST", body: form });
-  return { status: response.status, body: await response.json() };
+  type Body = { files: { filename: string }[]; error: { code: string; message: string } };
+  return { status: response.status, body: (await response.json()) as Body };
 }
 
 /** A multipart body as bytes, for names that FormData would change. */
@@ -83,7 +85,7 @@ describe("uploads", () => {
       ],
       { thread },
     );
-    expect(body.files.map((file: { filename: string }) => file.filename)).toEqual(["a.txt", "a (2).txt"]);
+    expect(body.files.map((file) => file.filename)).toEqual(["a.txt", "a (2).txt"]);
     expect(readFileSync(path.join(folder("uploads", thread), "a.txt"), "utf8")).toBe("one");
   });
 
