@@ -22,4 +22,6 @@ export type {
 } from "./thread-files.ts";
 export { FOLDERS, USER_DATA } from "./thread-files.ts";
 export { ThreadState, type Todo, todoSchema, type UploadedFile, type ViewedImage } from "./thread-state.ts";
+export { faultOfTurn, type TurnFault } from "./turn-faults.ts";
 export { uploadsShownIn, userContent, userText, withUploadsBlock } from "./uploads-block.ts";
+export { toWholeTurn } from "./whole-turn.ts";
