@@ -247,7 +247,9 @@ export function loadConfig(sources: Sources = {}): Config {
   const cwd = sources.cwd ?? process.cwd();
   const env: Record<string, string | undefined> = { ...readDotEnv(cwd), ...(sources.env ?? process.env) };
   const settings = readSettings(env);
-  const file = readFile(path.resolve(cwd, settings.CONFIG_FILE), env.CONFIG_FILE !== undefined);
+  // The default file may be missing; one that was asked for may not.
+  const isAskedFor = settings.CONFIG_FILE !== SETTINGS.CONFIG_FILE.example;
+  const file = readFile(path.resolve(cwd, settings.CONFIG_FILE), isAskedFor);
   const MEBIBYTE = 1024 * 1024;
   return deepFreeze({
     host: settings.HOST,

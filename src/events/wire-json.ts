@@ -2,13 +2,16 @@
 import { BaseMessage } from "@langchain/core/messages";
 import { messageFields } from "../db/serializer.ts";
 
-/** One line of JSON. Never throws: a cycle is cut with "[Circular]", a value that cannot be read is null. */
+/** One line of JSON. Never throws: a cycle is cut with "[Circular]"; what cannot be read at all is "[Unreadable]". */
 export function toWireJson(value: unknown): string {
-  try {
-    return JSON.stringify(value, replace) ?? "null";
-  } catch {
-    return JSON.stringify(value, withoutCycles()) ?? "null";
+  for (const replacer of [replace, withoutCycles()]) {
+    try {
+      return JSON.stringify(value, replacer) ?? "null";
+    } catch {
+      // A cycle, or a getter or toJSON that throws.
+    }
   }
+  return '"[Unreadable]"';
 }
 
 // JSON.stringify calls toJSON first, which a message answers with LangChain's own record: so look at the holder.
@@ -27,17 +30,13 @@ function replace(this: unknown, key: string, value: unknown): unknown {
 function withoutCycles(): (this: unknown, key: string, value: unknown) => unknown {
   const above: unknown[] = [];
   return function (this: unknown, key: string, value: unknown) {
-    try {
-      // `this` is where `key` sits: everything behind it on the path has been left again.
-      const depth = above.indexOf(this);
-      above.length = depth === -1 ? above.length : depth + 1;
-      const plain = replace.call(this, key, value);
-      if (typeof plain !== "object" || plain === null) return plain;
-      if (above.includes(plain)) return "[Circular]";
-      above.push(plain);
-      return plain;
-    } catch {
-      return null;
-    }
+    // `this` is where `key` sits: everything behind it on the path has been left again.
+    const depth = above.indexOf(this);
+    above.length = depth === -1 ? above.length : depth + 1;
+    const plain = replace.call(this, key, value);
+    if (typeof plain !== "object" || plain === null) return plain;
+    if (above.includes(plain)) return "[Circular]";
+    above.push(plain);
+    return plain;
   };
 }

@@ -35,8 +35,13 @@ export async function loadGraphs(
   checkpointer: BaseCheckpointSaver,
 ): Promise<Graphs> {
   const loaded = new Map<string, Loaded>();
-  for (const source of sources) loaded.set(source.id, { source, graph: await load(source) });
-  for (const { graph } of loaded.values()) if (typeof graph !== "function") graph.checkpointer = checkpointer;
+  for (const source of sources) {
+    const graph = await load(source);
+    loaded.set(source.id, {
+      source,
+      graph: typeof graph === "function" ? graph : withCheckpointer(graph, checkpointer),
+    });
+  }
 
   const find = (graphId: string): Loaded => {
     const found = loaded.get(graphId);
@@ -52,10 +57,16 @@ export async function loadGraphs(
       if (typeof graph !== "function") return graph;
       const made = toGraph(await graph(config, runtime));
       if (!made) throw new Error(`The factory of graph "${source.id}" did not return a graph.`);
-      made.checkpointer = checkpointer;
-      return made;
+      return withCheckpointer(made, checkpointer);
     },
   };
+}
+
+/** A copy: the module's own graph may be in use elsewhere in this process. */
+function withCheckpointer(graph: Graph, checkpointer: BaseCheckpointSaver): Graph {
+  const copy = graph.withConfig({});
+  copy.checkpointer = checkpointer;
+  return copy;
 }
 
 async function load(source: GraphSource): Promise<Graph | Factory> {

@@ -35,12 +35,12 @@ const COLUMNS =
 
 export async function claimRun(
   db: Queryable,
-  options: { owner: string; leaseSeconds: number; maxAttempts: number },
+  options: { owner: string; leaseSeconds: number; maxCrashes: number },
 ): Promise<ClaimedRun | undefined> {
   const [run] = await db.query<ClaimedRun>(
     `select ${COLUMNS}, fencing_token, attempt
      from heddle.claim_run($1::text, make_interval(secs => $2::double precision), $3::integer)`,
-    [options.owner, options.leaseSeconds, options.maxAttempts],
+    [options.owner, options.leaseSeconds, options.maxCrashes],
   );
   return run;
 }
@@ -60,11 +60,11 @@ export const renewLeases = (
     [runs.map((run) => run.runId), runs.map((run) => run.token), leaseSeconds],
   );
 
-/** Gives a run back to the queue, as if this attempt had not been. */
+/** Gives a run back to the queue. */
 export const releaseRun = (db: Queryable, runId: string, token: string) =>
   db.query(
     `update heddle.runs
-     set status = 'pending', attempt = attempt - 1, lease_owner = null, lease_until = null, updated_at = clock_timestamp()
+     set status = 'pending', lease_owner = null, lease_until = null, updated_at = clock_timestamp()
      where run_id = $1::uuid and fencing_token = $2::bigint and status = 'running'`,
     [runId, token],
   );

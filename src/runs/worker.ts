@@ -9,7 +9,8 @@ import type { Database } from "../db/database.ts";
 import { StopRun } from "./execute-run.ts";
 import { type CancelAction, type ClaimedRun, claimRun, releaseRun, renewLeases } from "./runs.sql.ts";
 
-const MAX_ATTEMPTS = 3;
+/** Workers that a run may end before it is given up. */
+const MAX_CRASHES = 3;
 /** How often the queue is asked without a wake-up: how late a run that another process took may start. */
 const POLL_MS = 500;
 
@@ -41,7 +42,7 @@ interface WorkerOptions {
   readonly concurrency: number;
   readonly leaseSeconds: number;
   readonly execute: (run: ClaimedRun, signal: AbortSignal) => Promise<void>;
-  /** A run was ended in the queue, because it has used up its attempts. */
+  /** A run was ended in the queue, because it has ended too many workers. */
   readonly onCrashed: (run: ClaimedRun) => void;
 }
 
@@ -91,7 +92,7 @@ export function createWorker({
   const claim = async (): Promise<boolean> => {
     if (closing || active.size >= concurrency) return false;
     const leaseEnds = performance.now() + leaseSeconds * 1000;
-    const run = await claimRun(db, { owner, leaseSeconds, maxAttempts: MAX_ATTEMPTS });
+    const run = await claimRun(db, { owner, leaseSeconds, maxCrashes: MAX_CRASHES });
     if (!run) return false;
     if (run.status === "error") onCrashed(run);
     else if (closing) await releaseRun(db, run.run_id, run.fencing_token);

@@ -71,7 +71,8 @@ create index threads_created on heddle.threads (created_at desc);
 create index threads_metadata on heddle.threads using gin (metadata jsonb_path_ops);
 create index threads_delete_after on heddle.threads (delete_after) where delete_after is not null;
 
--- run_number is the order of acknowledgement. kwargs and error are json, not jsonb: what the client sent comes back
+-- attempt counts how often the run was started, crashes how often its worker fell silent: a run that is given back by a
+-- server that stops has not crashed. run_number is the order of acknowledgement. kwargs and error are json, not jsonb: what the client sent comes back
 -- to the graph byte for byte.
 create table heddle.runs (
   run_id uuid primary key,
@@ -86,6 +87,7 @@ create table heddle.runs (
   cancel_action text check (cancel_action in ('interrupt', 'rollback')),
   error json,
   attempt integer not null default 0,
+  crashes integer not null default 0,
   fencing_token bigint,
   lease_owner text,
   lease_until timestamptz,
@@ -149,8 +151,8 @@ $$;
 -- Gives the caller the oldest run that may start now, or whose worker's lease has run out; no row when there is none.
 -- The thread row is locked first, and each statement of this function sees what was committed before it: so two
 -- workers never run one thread at the same time, and a thread's runs start in the order they were acknowledged.
--- A run that has used up its attempts is ended here and comes back with the status 'error'; it is not to be run.
-create function heddle.claim_run(owner text, lease interval, max_attempts integer)
+-- A run that has ended too many workers is ended here and comes back with the status 'error'; it is not to be run.
+create function heddle.claim_run(owner text, lease interval, max_crashes integer)
 returns setof heddle.runs
 language plpgsql as $$
 declare
@@ -158,7 +160,7 @@ declare
   claimed heddle.runs;
   crash constant json := json_build_object(
     'error', 'RunCrashed',
-    'message', format('The run ended its worker %s times and is not tried again.', max_attempts)
+    'message', format('The run ended its worker %s times and is not tried again.', max_crashes)
   );
 begin
   for candidate in
@@ -193,6 +195,7 @@ begin
     update heddle.runs r
     set status = 'running',
         attempt = r.attempt + 1,
+        crashes = r.crashes + (r.status = 'running')::integer,
         fencing_token = claimed.fencing_token,
         lease_owner = owner,
         lease_until = clock_timestamp() + lease,
@@ -200,7 +203,7 @@ begin
     where r.run_id = claimed.run_id
     returning r.* into claimed;
 
-    if claimed.attempt > max_attempts then
+    if claimed.crashes >= max_crashes then
       perform heddle.finish_run(
         claimed.run_id, claimed.fencing_token, 'error', crash, 'error', crash ->> 'message', '{}', null,
         array[(select coalesce(max(e.seq), -1) + 1 from heddle.run_events e where e.run_id = claimed.run_id)],
