@@ -3,7 +3,7 @@
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messages";
 import { createMiddleware, type Runtime } from "langchain";
-import { ThreadState, userText } from "#kit";
+import { askModel, ThreadState, userText, withDeadline } from "#kit";
 
 export interface TitleOptions {
   readonly enabled?: boolean;
@@ -22,8 +22,6 @@ const PROMPT =
   "User: {user_msg}\n\nAssistant: {assistant_msg}";
 const MESSAGE_CHARS = 500;
 const FALLBACK_CHARS = 50;
-// LangGraph keeps the tokens of a call with this tag out of the messages stream.
-const TAGS = ["langsmith:nostream"];
 
 export function createTitle({
   enabled = true,
@@ -45,7 +43,8 @@ export function createTitle({
         user_msg: head(exchange.user, MESSAGE_CHARS),
         assistant_msg: head(exchange.assistant, MESSAGE_CHARS),
       });
-      const written = writer && (await write(writer, prompt, deadline(), runtime.signal));
+      const written =
+        writer && tidy(await askModel(writer, prompt, withDeadline(deadline(), runtime.signal)));
       return { title: written ? head(written, max_chars) : fallback(exchange.user) };
     },
   });
@@ -66,28 +65,6 @@ function firstExchange(
 /** One pass over the template, so that braces in a message are text. */
 function fill(template: string, values: Readonly<Record<string, string>>): string {
   return template.replace(/\{(\w+)\}/g, (place, name: string) => values[name] ?? place);
-}
-
-/** The model's title, or an empty text when there is none to be had in time. */
-async function write(
-  model: BaseChatModel,
-  prompt: string,
-  deadline: AbortSignal,
-  run: AbortSignal | undefined,
-): Promise<string> {
-  const signal = run ? AbortSignal.any([deadline, run]) : deadline;
-  // A model that does not listen to the signal is left behind, so the wait ends with the signal in any case.
-  const { promise: aborted, reject } = Promise.withResolvers<never>();
-  signal.addEventListener("abort", reject, { once: true });
-  try {
-    signal.throwIfAborted();
-    const reply = await Promise.race([model.invoke(prompt, { signal, tags: TAGS }), aborted]);
-    return tidy(reply.text);
-  } catch {
-    return "";
-  } finally {
-    signal.removeEventListener("abort", reject);
-  }
 }
 
 /** One line, without a model's thoughts, quotes or final stop around it. */

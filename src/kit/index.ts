@@ -1,4 +1,5 @@
 // What middlewares, tools and agents may import as `#kit`: pure functions and interfaces, no I/O.
+export { askModel, withDeadline } from "./ask-model.ts";
 export { type DefinedState, defineState, type StateOf, type StateValues } from "./define-state.ts";
 export { middlewareOf } from "./fuse/failure.ts";
 export { type MergeHandler, mergeArtifacts, mergeLists, mergeViewedImages, replace } from "./merge.ts";
