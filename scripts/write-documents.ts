@@ -1,7 +1,7 @@
 // Writes the documents whose facts live in code: .env.example from config.ts, docs/errors.md from errors.ts.
 // `npm run docs` makes them anew; a test compares them.
 import { writeFileSync } from "node:fs";
-import { SETTINGS } from "../src/config.ts";
+import { SETTINGS } from "../src/config/settings.ts";
 import { ERRORS } from "../src/errors.ts";
 
 /** .env.example: every setting with its default and one comment. */

@@ -1,27 +1,16 @@
 // The PostgreSQL that Heddle brings along, for a machine that has none: makes the cluster once, starts or adopts its
 // postmaster, starts it again when it dies, stops it at the end. One Heddle per data directory.
 import type { ChildProcess } from "node:child_process";
-import { randomBytes } from "node:crypto";
 import { once } from "node:events";
-import {
-  chownSync,
-  existsSync,
-  mkdirSync,
-  openSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-} from "node:fs";
+import { existsSync, openSync, readFileSync } from "node:fs";
 import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { StartupError } from "../errors.ts";
-import { type Launcher, loadBinaries, toLauncher } from "./postgres-binaries.ts";
+import { CLUSTER_USER, type Cluster, lastLine, prepareCluster } from "./cluster.ts";
 import { isPostmaster, readPostmaster, removeStalePid } from "./postmaster.ts";
 
-const USER = "heddle";
 /** Longest wait for a start: crash recovery of a large cluster takes its time. */
 const START_TIMEOUT_MS = 60_000;
 const STOP_TIMEOUT_MS = 20_000;
@@ -39,14 +28,6 @@ interface EmbeddedOptions {
   readonly dataDir: string;
   /** Told when the postmaster died and when it is back. */
   readonly onEvent: (event: "died" | "restarted", error?: unknown) => void;
-}
-
-interface Cluster {
-  readonly folder: string;
-  readonly logFile: string;
-  readonly password: string;
-  readonly launcher: Launcher;
-  readonly postgres: string;
 }
 
 /**
@@ -90,89 +71,6 @@ export async function startEmbedded({ dataDir, onEvent }: EmbeddedOptions): Prom
       if (postmaster) await stopPostmaster(cluster.folder, postmaster.pid);
     },
   };
-}
-
-async function prepareCluster(dataDir: string): Promise<Cluster> {
-  const binaries = await loadBinaries();
-  const folder = path.join(dataDir, "postgres");
-  try {
-    mkdirSync(dataDir, { recursive: true });
-    const launcher = toLauncher(dataDir);
-    if (!existsSync(path.join(folder, "PG_VERSION")))
-      await initialise(dataDir, folder, binaries.initdb, launcher);
-    const version = readFileSync(path.join(folder, "PG_VERSION"), "utf8").trim();
-    if (version !== binaries.major) {
-      throw new StartupError(
-        `The data is of PostgreSQL ${version}; this Heddle brings PostgreSQL ${binaries.major}.`,
-        {
-          file: folder,
-          next: `Move it with pg_dump of PostgreSQL ${version}, or start with another DATA_DIR.`,
-        },
-      );
-    }
-    return {
-      folder,
-      logFile: path.join(dataDir, "postgres.log"),
-      password: readFileSync(path.join(folder, "heddle-password"), "utf8").trim(),
-      launcher,
-      postgres: binaries.postgres,
-    };
-  } catch (error) {
-    if (error instanceof StartupError) throw error;
-    throw new StartupError(`The data directory cannot be used: ${reason(error)}.`, {
-      file: dataDir,
-      next: `Check its rights (ls -ld ${dataDir}), or set DATA_DIR to a folder you own.`,
-      cause: error,
-    });
-  }
-}
-
-/** Makes the cluster beside its place and renames it, so that a start killed in the middle leaves no half cluster. */
-async function initialise(
-  dataDir: string,
-  folder: string,
-  initdb: string,
-  launcher: Launcher,
-): Promise<void> {
-  const draft = path.join(dataDir, `postgres.new-${process.pid}`);
-  const passwordFile = path.join(dataDir, `postgres.password-${process.pid}`);
-  rmSync(draft, { recursive: true, force: true });
-  mkdirSync(draft, { mode: 0o700 });
-  writeFileSync(passwordFile, `${randomBytes(24).toString("base64url")}\n`, { mode: 0o600 });
-  if (launcher.owner) {
-    chownSync(draft, launcher.owner.uid, launcher.owner.gid);
-    chownSync(passwordFile, launcher.owner.uid, launcher.owner.gid);
-  }
-  try {
-    const child = launcher.spawn(
-      initdb,
-      [
-        `--pgdata=${draft}`,
-        `--username=${USER}`,
-        `--pwfile=${passwordFile}`,
-        "--auth=scram-sha-256",
-        "--encoding=UTF8",
-        "--locale-provider=builtin",
-        "--builtin-locale=C.UTF-8",
-        "--locale=C",
-        "--no-instructions",
-      ],
-      { stdio: ["ignore", "ignore", "pipe"] },
-    );
-    const complaint = collect(child);
-    const [code] = (await once(child, "exit")) as [number | null];
-    if (code !== 0) {
-      throw new StartupError(`PostgreSQL's initdb ended with code ${code}: ${lastLine(complaint())}.`, {
-        file: dataDir,
-        next: "Set DATABASE_URL to a PostgreSQL of your own, or DATA_DIR to another folder.",
-      });
-    }
-    renameSync(passwordFile, path.join(draft, "heddle-password"));
-    renameSync(draft, folder);
-  } finally {
-    rmSync(draft, { recursive: true, force: true });
-    rmSync(passwordFile, { force: true });
-  }
 }
 
 /** Adopts a postmaster that answers, else starts one; `port` keeps an earlier port. */
@@ -236,7 +134,7 @@ async function waitUntilReady(cluster: Cluster, port: number, isAlive: () => boo
       await client.end().catch(() => undefined);
       if (!isAlive() || Date.now() > until) {
         throw new StartupError(
-          `PostgreSQL does not come up: ${lastLine(readLog(cluster.logFile)) || reason(error)}.`,
+          `PostgreSQL does not come up: ${lastLine(readLog(cluster.logFile)) || (error instanceof Error ? error.message : error)}.`,
           {
             file: cluster.logFile,
             next: `tail ${cluster.logFile}`,
@@ -280,7 +178,7 @@ const newClient = (cluster: Cluster, port: number) =>
   });
 
 const toUrl = (cluster: Cluster, port: number) =>
-  `postgresql://${USER}:${encodeURIComponent(cluster.password)}@127.0.0.1:${port}/postgres`;
+  `postgresql://${CLUSTER_USER}:${encodeURIComponent(cluster.password)}@127.0.0.1:${port}/postgres`;
 
 async function stopPostmaster(folder: string, pid: number): Promise<void> {
   const started = Date.now();
@@ -314,14 +212,4 @@ async function freePort(): Promise<number> {
   return address.port;
 }
 
-function collect(child: ChildProcess): () => string {
-  let text = "";
-  child.stderr?.on("data", (chunk: Buffer) => {
-    text = (text + chunk.toString()).slice(-4_000);
-  });
-  return () => text;
-}
-
 const readLog = (file: string) => (existsSync(file) ? readFileSync(file, "utf8").slice(-4_000) : "");
-const lastLine = (text: string) => text.trim().split("\n").at(-1)?.replace(/\.$/, "") ?? "";
-const reason = (error: unknown) => (error instanceof Error ? error.message : String(error));

@@ -11,7 +11,10 @@ store[KEY] ??= new Map();
 const gates = store[KEY];
 
 function gate(name: string): Gate {
-  const found = gates.get(name) ?? { reached: Promise.withResolvers<void>(), opened: Promise.withResolvers<void>() };
+  const found = gates.get(name) ?? {
+    reached: Promise.withResolvers<void>(),
+    opened: Promise.withResolvers<void>(),
+  };
   gates.set(name, found);
   return found;
 }
