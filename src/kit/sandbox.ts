@@ -39,6 +39,8 @@ export interface SandboxDescription {
   readonly lacks: readonly string[];
   /** Why it should not be used for strangers' input, where that is so. */
   readonly warning?: string;
+  /** Why it was chosen, where something better was tried first. */
+  readonly reason?: string;
 }
 
 /** Sandboxes of all threads: acquired at first use, kept over the turns of a thread, released when idle. */
