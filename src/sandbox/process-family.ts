@@ -2,22 +2,30 @@
 // is no sure way to that without namespaces; this one misses what also clears its environment.
 import { execFile } from "node:child_process";
 import { readdir, readFile } from "node:fs/promises";
+import { setTimeout } from "node:timers/promises";
 import { promisify } from "node:util";
 
 /** An environment variable that each command's processes inherit, with a value of its own. */
 export const MARK = "HEDDLE_COMMAND";
-const MAX_ROUNDS = 10;
+const MAX_ROUNDS = 20;
+/** Looks that find nobody before the family counts as dead, and the pause between looks. */
+const EMPTY_ROUNDS = 2;
+const PAUSE_MS = 5;
 
 /** Kills the process group of `leader`, and whoever carries the mark, until none is left. */
 export async function killFamily(leader: number, mark: string): Promise<void> {
   const descendants = process.platform === "linux" ? [] : await descendantsOf(leader);
   kill(-leader);
   for (const pid of descendants) kill(pid);
-  for (let round = 0; round < MAX_ROUNDS; round += 1) {
-    // Again and again, because a process may fork between being seen and being killed.
-    const marked = process.platform === "linux" ? await markedWith(mark) : [];
-    if (marked.length === 0) return;
+  if (process.platform !== "linux") return;
+  let empty = 0;
+  for (let round = 0; round < MAX_ROUNDS && empty < EMPTY_ROUNDS; round += 1) {
+    // More than once: a process may fork between being seen and being killed, and one that is just starting a
+    // program shows no environment.
+    const marked = await markedWith(mark);
     for (const pid of marked) kill(pid);
+    empty = marked.length === 0 ? empty + 1 : 0;
+    if (empty < EMPTY_ROUNDS) await setTimeout(PAUSE_MS);
   }
 }
 
