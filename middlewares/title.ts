@@ -3,6 +3,7 @@
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messages";
 import { createMiddleware, type Runtime } from "langchain";
+import { z } from "zod";
 import { askModel, ThreadState, userText, withDeadline } from "#kit";
 
 export interface TitleOptions {
@@ -34,6 +35,8 @@ export function createTitle({
   return createMiddleware({
     name: "title",
     stateSchema: ThreadState.pick("title").schema,
+    // A hook sees only what it declares, and the choice of the model may depend on the run's.
+    contextSchema: z.object({ model_name: z.string().optional() }),
     afterAgent: async (state, runtime) => {
       const exchange = enabled && !state.title ? firstExchange(state.messages) : undefined;
       if (!exchange) return undefined;

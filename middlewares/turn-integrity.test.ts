@@ -118,9 +118,7 @@ describe.each(faults)("%s", (_what, broken, reason) => {
     const { turn, state, model } = createAgent([broken, broken, "A good answer."]);
     const error: Error = await turn("go").catch((thrown) => thrown);
     expect(error).toMatchObject({ name: "ModelTurnError", message: expect.stringMatching(reason) });
-    expect(error.message).toMatch(
-      /^The model gave no usable reply: the first one .*, and so did a second one\.$/,
-    );
+    expect(error.message).toMatch(/^Twice in a row the model's reply .*\.$/);
     expect(texts((await state()).messages)).toEqual(["go"]);
     expect(texts((await turn("again")).messages)).toEqual(["go", "again", "A good answer."]);
     expect(model.requests).toHaveLength(3);
@@ -143,7 +141,7 @@ test("an empty reply after a tool is caught as the first one is", async () => {
 test("two different faults in a row are both named", async () => {
   const { turn } = createAgent([cutText, ""]);
   await expect(turn("go")).rejects.toThrow(
-    "the first one was cut off at its length limit, and a second one was empty.",
+    "The model's reply was cut off at its length limit, and the next one was empty.",
   );
 });
 

@@ -10,8 +10,11 @@ export class ModelTurnError extends Error {
   readonly kind: TurnFault["kind"];
 
   constructor(first: TurnFault, second: TurnFault) {
-    const then = second.reason === first.reason ? "so did a second one" : `a second one ${second.reason}`;
-    super(`The model gave no usable reply: the first one ${first.reason}, and ${then}.`);
+    super(
+      first.reason === second.reason
+        ? `Twice in a row the model's reply ${first.reason}.`
+        : `The model's reply ${first.reason}, and the next one ${second.reason}.`,
+    );
     this.name = "ModelTurnError";
     this.kind = second.kind;
   }

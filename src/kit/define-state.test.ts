@@ -1,6 +1,6 @@
 import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
-import { Command, MemorySaver, START, StateGraph } from "@langchain/langgraph";
+import { Command, MemorySaver, START, StateGraph, type StateSchema } from "@langchain/langgraph";
 import { createAgent } from "langchain";
 import { describe, expect, expectTypeOf, test } from "vitest";
 import { z } from "zod";
@@ -21,7 +21,7 @@ const Notes = defineState({
 /** A graph whose steps write `updates`, one after the other, in both forms of the declaration. */
 const graphs = {
   "an Annotation": () => new StateGraph(Notes.annotation),
-  "a StateSchema": () => new StateGraph(Notes.schema),
+  "a StateSchema": () => new StateGraph(Notes.graphSchema),
 };
 
 describe.each(Object.entries(graphs))("a state used as %s", (_form, builder) => {
@@ -97,7 +97,7 @@ test("an agent keeps handlers over the turns of a thread", async () => {
 });
 
 test("a value that does not fit the type is refused, and the key is named", async () => {
-  const graph = new StateGraph(Notes.schema)
+  const graph = new StateGraph(Notes.graphSchema)
     .addNode("write", () => ({ user_name: 7 as unknown as string }))
     .addEdge(START, "write")
     .compile();
@@ -105,26 +105,39 @@ test("a value that does not fit the type is refused, and the key is named", asyn
 });
 
 test("the schema gives the JSON schema that Studio shows", () => {
-  const { properties, required } = Notes.schema.getJsonSchema() as {
+  const { properties, required } = Notes.graphSchema.getJsonSchema() as {
     properties: Record<string, unknown>;
     required?: string[];
   };
   expect(Object.keys(properties)).toEqual(
-    expect.arrayContaining(["user_name", "documents", "numbers", "pages"]),
+    expect.arrayContaining(["user_name", "documents", "numbers", "pages", "messages"]),
   );
   expect(properties.documents).toMatchObject({ anyOf: [{ type: "array" }, { type: "null" }], default: null });
   expect(required).toBeUndefined();
 });
 
+test("an agent's input keeps the messages that Studio makes a chat of, and hides keys that begin with _", () => {
+  const agent = createAgent({
+    model: new ScriptedModel([]),
+    stateSchema: Notes.extend({ _own: { type: z.number() } }).schema,
+  });
+  const { properties } = (
+    agent.graph.builder as unknown as { _inputRuntimeDefinition: StateSchema<never> }
+  )._inputRuntimeDefinition.getInputJsonSchema() as { properties: Record<string, unknown> };
+  expect(properties.messages).toMatchObject({ langgraph_type: "messages" });
+  expect(properties).toHaveProperty("user_name");
+  expect(properties).not.toHaveProperty("_own");
+});
+
 test("picked keys keep their handlers", () => {
   const picked = Notes.pick("numbers");
-  expect(Object.keys(picked.schema.fields)).toEqual(["numbers", "messages"]);
+  expect(Object.keys(picked.schema.fields)).toEqual(["numbers"]);
   expect(picked.schema.fields.numbers).toBe(Notes.schema.fields.numbers);
 });
 
 test("a state can be extended, and keeps what it had", () => {
   const more = Notes.pick("numbers").extend({ _rounds: { type: z.number().default(0) } });
-  expect(Object.keys(more.schema.fields)).toEqual(["numbers", "_rounds", "messages"]);
+  expect(Object.keys(more.schema.fields)).toEqual(["numbers", "_rounds"]);
   expect(more.schema.fields.numbers).toBe(Notes.schema.fields.numbers);
 });
 

@@ -30,7 +30,7 @@ export type StateValues<T extends Types> = { [Key in keyof T]: Value<T[Key]> } &
 
 type Reduced<T extends Types> = {
   [Key in keyof T]: ReducedValue<Value<T[Key]>, Value<T[Key]> | undefined>;
-} & { messages: typeof MessagesValue };
+};
 
 type Aggregates<T extends Types> = {
   [Key in keyof T]: BinaryOperatorAggregate<Value<T[Key]>, Value<T[Key]> | undefined>;
@@ -39,7 +39,9 @@ type Aggregates<T extends Types> = {
 export interface DefinedState<T extends Types> {
   /** For `new StateGraph(state.annotation)`. */
   readonly annotation: ReturnType<typeof Annotation.Root<Aggregates<T>>>;
-  /** For `createAgent({ stateSchema })` and `createMiddleware({ stateSchema })`. */
+  /** For `new StateGraph(state.graphSchema)`: checks what is written, and Studio can show it. */
+  readonly graphSchema: StateSchema<Reduced<T> & { messages: typeof MessagesValue }>;
+  /** For `createAgent({ stateSchema })` and `createMiddleware({ stateSchema })`, which have messages of their own. */
   readonly schema: StateSchema<Reduced<T>>;
   /** The same keys with the same handlers, fewer of them: what a middleware declares that it touches. */
   pick<Key extends keyof T & string>(...keys: Key[]): DefinedState<Pick<T, Key>>;
@@ -68,7 +70,9 @@ function fromReduced<T extends Types>(reduced: ReducedFields): DefinedState<T> {
   const messages = Annotation<BaseMessage[], Messages>({ reducer: messagesStateReducer, default: () => [] });
   return {
     annotation: Annotation.Root({ ...Object.fromEntries(channels), messages } as Aggregates<T>),
-    schema: new StateSchema({ ...reduced, messages: MessagesValue } as unknown as Reduced<T>),
+    graphSchema: new StateSchema({ ...(reduced as unknown as Reduced<T>), messages: MessagesValue }),
+    // Without messages: createAgent would show a declared one without LangGraph's mark, and Studio no chat.
+    schema: new StateSchema(reduced as unknown as Reduced<T>),
     pick: (...keys) => fromReduced(Object.fromEntries(keys.map((key) => [key, lookUp(reduced, key)]))),
     extend: (fields) => fromReduced({ ...reduced, ...toReducedFields(fields) }),
   };

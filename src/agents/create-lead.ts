@@ -1,0 +1,69 @@
+// The lead agent: model, tools and the fused chain of middlewares, as one compiled graph. Knows no settings of the
+// process; lead.ts has them.
+import type { StructuredToolInterface } from "@langchain/core/tools";
+import { createAgent, type Runtime } from "langchain";
+import { z } from "zod";
+import { fuseMiddlewares, runSetting, type Sandboxes, type ThreadFiles, ThreadState } from "#kit";
+import { createMiddlewares, type MiddlewareOptions } from "../../middlewares/index.ts";
+import type { Config } from "../config.ts";
+import { LEAD_PROMPT } from "./lead-prompt.ts";
+import type { Models } from "./models.ts";
+import { createSelectModel } from "./select-model.ts";
+
+export type LeadSettings = Pick<Config, "title" | "summarization" | "limits" | "debugState">;
+
+export interface LeadOptions {
+  readonly files: ThreadFiles;
+  readonly sandboxes: Sandboxes;
+  readonly models: Models;
+  readonly tools: readonly StructuredToolInterface[];
+  readonly settings: LeadSettings;
+  /** Told of a state that has become large, and of every state when debugState is on. */
+  readonly log?: (entry: object) => void;
+  /** Further options of single middlewares, over those that follow from the settings. */
+  readonly middlewares?: Partial<MiddlewareOptions>;
+}
+
+const NAME = "lead";
+/** Share of what a model can read that is filled before older messages are summarized. */
+const SUMMARIZE_AT = 0.75;
+
+/** What a run may set, as context or in `configurable`; Studio makes a form of it. */
+const contextSchema = z.looseObject({
+  model_name: z.string().optional().describe("Name of the model that answers; GET /models lists them."),
+  is_plan_mode: z.boolean().optional().describe("Gives the agent a todo list that it works through."),
+});
+
+/** The compiled graph, without a checkpointer. Needs `configurable.thread_id`. */
+export function createLead({ files, sandboxes, models, tools, settings, log, middlewares }: LeadOptions) {
+  const { title, summarization, limits, debugState } = settings;
+  const chosen = (runtime: Runtime<unknown>) => models.get(runSetting(runtime, "model_name")).chat;
+  const chain = createMiddlewares({
+    files,
+    sandboxes,
+    summarization: {
+      enabled: summarization.enabled,
+      keepMessages: summarization.keep_messages,
+      triggerTokens: (model) =>
+        summarization.trigger_tokens ?? Math.floor(models.of(model).contextTokens * SUMMARIZE_AT),
+    },
+    viewImage: { hasVision: (model) => models.of(model).vision },
+    // The demo model would write the same title for everything.
+    title: { ...title, model: (runtime) => (models.isDemo ? undefined : chosen(runtime)) },
+    modelErrors: { maxRetries: (model) => models.of(model).maxRetries },
+    stateSize: { warn: log },
+    debugState: { enabled: debugState, log },
+    ...middlewares,
+  });
+  const agent = createAgent({
+    name: NAME,
+    description: "Works on the thread's files with tools, and answers.",
+    model: models.default.chat,
+    tools: [...tools],
+    systemPrompt: LEAD_PROMPT,
+    stateSchema: ThreadState.schema,
+    contextSchema,
+    middleware: [fuseMiddlewares("chain", [createSelectModel(models), ...chain], { agentName: NAME })],
+  });
+  return agent.withConfig({ recursionLimit: limits.recursion_limit }).graph;
+}
