@@ -1,6 +1,6 @@
 // Walks a folder and says what is in it, in a fixed order.
 import type { Stats } from "node:fs";
-import type { FileInfo } from "../kit/thread-files.ts";
+import type { FileInfo, ListOptions } from "../kit/thread-files.ts";
 import type { Directory } from "./directory.ts";
 import { errnoOf } from "./file-errors.ts";
 import { faultOfSegment } from "./file-name.ts";
@@ -13,26 +13,33 @@ import { faultOfSegment } from "./file-name.ts";
 export async function listFolder(
   directory: Directory,
   path: string,
-  options: { depth: number; limit: number },
+  options: Required<ListOptions>,
 ): Promise<FileInfo[]> {
   const found: FileInfo[] = [];
-  await collect(directory, path, options.depth, options.limit, found);
+  await collect(directory, path, options, found);
   return found;
 }
 
-async function collect(directory: Directory, path: string, depth: number, limit: number, found: FileInfo[]) {
+async function collect(
+  directory: Directory,
+  path: string,
+  options: Required<ListOptions>,
+  found: FileInfo[],
+) {
+  const { depth, limit, skip } = options;
   const names = (await directory.names()).map((name) => name.toString()).filter(isAddressable);
   for (const name of names.sort()) {
     if (found.length >= limit) return;
     const stat = await directory.lstat(name).catch(ignoreVanished);
     if (stat === undefined || stat.isSymbolicLink()) continue;
     const info = toFileInfo(`${path}/${name}`, stat);
+    if (info.type === "directory" && skip.has(name)) continue;
     found.push(info);
     if (info.type !== "directory" || depth <= 1) continue;
     const child = await directory.openDirectory(name).catch(ignoreVanished);
     if (child === undefined) continue;
     try {
-      await collect(child, info.path, depth - 1, limit, found);
+      await collect(child, info.path, { ...options, depth: depth - 1 }, found);
     } catch (error) {
       // A folder that its owner closed with chmod is listed without its contents.
       if (errnoOf(error) !== "EACCES") throw error;

@@ -6,7 +6,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
-import type { ThreadFiles } from "../kit/thread-files.ts";
+import type { ListOptions, ThreadFiles } from "../kit/thread-files.ts";
 import { HAS_DESCRIPTOR_PATHS } from "./directory.ts";
 import { createThreadFiles } from "./thread-files.ts";
 
@@ -94,12 +94,13 @@ describe.each(ways)("thread files (by descriptor: %s)", (byDescriptor) => {
     for (const path of ["b.txt", "a/2", "a/1", "a/deep/x", "a-b", "Z"]) {
       await files.write(thread, `/mnt/user-data/workspace/${path}`, path);
     }
-    const names = async (options?: { depth?: number; limit?: number }) =>
+    const names = async (options?: ListOptions) =>
       (await files.list(thread, "/mnt/user-data/workspace", options)).map((info) =>
         info.path.replace("/mnt/user-data/workspace/", ""),
       );
     expect(await names()).toEqual(["Z", "a", "a-b", "b.txt"]);
     expect(await names({ depth: 2 })).toEqual(["Z", "a", "a/1", "a/2", "a/deep", "a-b", "b.txt"]);
+    expect(await names({ depth: 2, skip: new Set(["a"]) })).toEqual(["Z", "a-b", "b.txt"]);
     expect(await names({ depth: 99, limit: 5 })).toEqual(["Z", "a", "a/1", "a/2", "a/deep"]);
     expect((await failure(files.list(thread, "/mnt/user-data/workspace/b.txt"))).code).toBe("file_not_found");
     expect((await failure(files.list(thread, "/mnt/user-data/workspace/no"))).code).toBe("file_not_found");

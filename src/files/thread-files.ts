@@ -17,6 +17,7 @@ import { type Bytes, writeFileIn } from "./write-file.ts";
 /** Read into memory at most, where the caller sets no limit. */
 const MAX_READ_BYTES = 64 * 1024 * 1024;
 const MAX_LISTED = 10_000;
+const NOTHING: ReadonlySet<string> = new Set();
 
 export interface ThreadFilesOptions {
   /** Absolute; made when missing. */
@@ -110,11 +111,13 @@ export function createThreadFiles(options: ThreadFilesOptions): ThreadFiles {
       }
     },
 
-    async list(threadId, path, { depth = 1, limit = MAX_LISTED } = {}) {
+    async list(threadId, path, { depth = 1, limit = MAX_LISTED, skip = NOTHING } = {}) {
       const virtual = parseVirtualPath(path);
       try {
         const directory = await folders.open(threadId, virtual, virtual.segments, false);
-        return await listFolder(directory, virtual.path, { depth, limit }).finally(() => directory.close());
+        return await listFolder(directory, virtual.path, { depth, limit, skip }).finally(() =>
+          directory.close(),
+        );
       } catch (error) {
         // The three folders come into being with their first file; until then they are empty, not missing.
         if (virtual.segments.length === 0 && isMissing(error)) return [];

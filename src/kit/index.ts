@@ -1,7 +1,10 @@
 // What middlewares, tools and agents may import as `#kit`: pure functions and interfaces, no I/O.
 export { askModel, withDeadline } from "./ask-model.ts";
+export { cutAtLine } from "./cut-text.ts";
 export { type DefinedState, defineState, type StateOf, type StateValues } from "./define-state.ts";
+export { type DefinedTool, defineTool, type ToolContext, type ToolUpdate } from "./define-tool.ts";
 export { middlewareOf } from "./fuse/failure.ts";
+export { toGlobMatcher } from "./glob-pattern.ts";
 export { type MergeHandler, mergeArtifacts, mergeLists, mergeViewedImages, replace } from "./merge.ts";
 export { fuseMiddlewares } from "./middleware.ts";
 export { runSetting, threadIdOf } from "./run-settings.ts";
@@ -13,9 +16,11 @@ export type {
   Sandboxes,
   SandboxState,
 } from "./sandbox.ts";
+export { SKIPPED_FOLDERS } from "./skipped-folders.ts";
 export type {
   FileInfo,
   Folder,
+  ListOptions,
   OpenFile,
   ThreadDataState,
   ThreadFiles,

@@ -47,6 +47,15 @@ export interface WriteOptions {
   readonly overwrite?: boolean;
 }
 
+export interface ListOptions {
+  /** Levels of folders; 1, the default, is the folder itself. */
+  readonly depth?: number;
+  /** Entries at most; default 10,000. */
+  readonly limit?: number;
+  /** Names of folders that are left out with all that is in them. */
+  readonly skip?: ReadonlySet<string>;
+}
+
 /**
  * Files of all threads. `path` is a virtual path inside one of the three folders. Every method refuses, with an
  * AppError: `path_outside` (no virtual path, `..`, or a link leads out), `invalid_file_name` (NUL, too long),
@@ -59,8 +68,8 @@ export interface ThreadFiles {
   /** Creates the three folders. */
   ensure(threadId: string): Promise<void>;
   stat(threadId: string, path: string): Promise<FileInfo | undefined>;
-  /** Entries below a folder, each folder before its contents; `depth` 1 is the folder itself. Links are left out. */
-  list(threadId: string, path: string, options?: { depth?: number; limit?: number }): Promise<FileInfo[]>;
+  /** Entries below a folder, each folder before its contents. Links are left out. */
+  list(threadId: string, path: string, options?: ListOptions): Promise<FileInfo[]>;
   /** The whole file; larger than `maxBytes` ends with `payload_too_large` before anything is read. */
   read(threadId: string, path: string, options?: { maxBytes?: number }): Promise<Buffer>;
   open(threadId: string, path: string): Promise<OpenFile>;

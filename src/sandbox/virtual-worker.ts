@@ -46,14 +46,22 @@ async function run({ command, stdin, maxOutputChars }: VirtualRequest): Promise<
     const result = await bash.exec(`exec 2>&1; ${command}`, { stdin, rawScript: true });
     exit_code = result.exitCode;
     // A string with one character per byte, which its type hides.
-    capture.add(Buffer.from(String(stdoutAsBytes(result)), "latin1"));
-    capture.add(Buffer.from(result.stderr));
+    capture.add(Buffer.from(asNotFound(String(stdoutAsBytes(result))), "latin1"));
+    capture.add(Buffer.from(asNotFound(result.stderr)));
   } catch (error) {
     // Some refusals of the file system (a redirection through a link) come as exceptions.
     exit_code = 1;
     capture.add(Buffer.from(`bash: ${error instanceof Error ? error.message : String(error)}\n`));
   }
   return { exit_code, ...capture.finish() };
+}
+
+/** just-bash tells the programmer how to add the commands that are left out here; the model needs the plain fact. */
+function asNotFound(text: string): string {
+  return text.replaceAll(
+    /command not available in browser environments\. Exclude '[\w-]+' from your commands or use the Node\.js bundle\./g,
+    "command not found",
+  );
 }
 
 function createBash(): Bash {
