@@ -1,6 +1,7 @@
 // The graph "lead" of langgraph.json, wired by hand from the process's settings. Whoever loads graphs by path can
 // load it: this server, LangGraph's dev server, Studio.
 import { pino } from "pino";
+import { createTools } from "../../tools/index.ts";
 import { loadConfig } from "../config.ts";
 import { createThreadFiles } from "../files/thread-files.ts";
 import { createSandboxes } from "../sandbox/sandboxes.ts";
@@ -26,7 +27,11 @@ export const graph = createLead({
   files,
   sandboxes,
   models: createModels(config.models),
-  tools: [],
+  tools: createTools({
+    files,
+    sandboxes,
+    limits: { bashTimeoutMs: limits.command_timeout_seconds * 1000 },
+  }),
   settings: config,
   log: (entry) => log.warn(entry),
 });

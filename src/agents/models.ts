@@ -1,8 +1,8 @@
 // The models that an agent can run on: OpenAI's or those of any compatible endpoint, as the settings list them, or
 // the demo model when they list none.
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
-import { ChatOpenAI } from "@langchain/openai";
 import type { ModelSettings } from "../config.ts";
+import { createChatOpenAI } from "./chat-openai.ts";
 import { DemoModel } from "./demo-model.ts";
 import { createIdleFetch } from "./idle-fetch.ts";
 
@@ -51,7 +51,7 @@ function demo(): Model {
 
 function toModel(settings: ModelSettings): Model {
   const timeoutMs = settings.timeout_seconds * 1000;
-  const chat = new ChatOpenAI({
+  const chat = createChatOpenAI({
     // `streaming` stays unset: with it LangChain counts tokens by tables that it fetches from the network.
     model: settings.model ?? settings.name,
     // Endpoints of one's own often want no key, but the client wants a text.
