@@ -19,7 +19,7 @@ const PASSING_STATUS = new Set([408, 409, 425, 429, 500, 502, 503, 504, 520, 522
 const PASSING_CODE = /^(?:ECONN|EPIPE|ETIMEDOUT|ENETUNREACH|EHOSTUNREACH|EAI_AGAIN|UND_ERR_)/;
 
 /** A model call that failed for good. The message is for the user: it holds no key, no stack and no host path. */
-export class ModelCallError extends Error {
+class ModelCallError extends Error {
   /** HTTP status of the endpoint's last answer, if there was one. */
   readonly status: number | undefined;
 

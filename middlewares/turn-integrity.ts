@@ -6,7 +6,7 @@ import { createMiddleware, type ModelRequest, type WrapModelCallHandler } from "
 import { faultOfTurn, type TurnFault, toWholeTurn } from "#kit";
 
 /** Ends a run whose model gave no usable turn twice in a row. The message is for the user. */
-export class ModelTurnError extends Error {
+class ModelTurnError extends Error {
   readonly kind: TurnFault["kind"];
 
   constructor(first: TurnFault, second: TurnFault) {

@@ -10,9 +10,9 @@ import { LEAD_PROMPT } from "./lead-prompt.ts";
 import type { Models } from "./models.ts";
 import { createSelectModel } from "./select-model.ts";
 
-export type LeadSettings = Pick<Config, "title" | "summarization" | "limits" | "debugState">;
+type LeadSettings = Pick<Config, "title" | "summarization" | "limits" | "debugState">;
 
-export interface LeadOptions {
+interface LeadOptions {
   readonly files: ThreadFiles;
   readonly sandboxes: Sandboxes;
   readonly models: Models;

@@ -14,7 +14,7 @@ import {
 import { z } from "zod";
 import { type MergeHandler, mergeLists, replace } from "./merge.ts";
 
-export interface StateField<Type extends z.ZodType = z.ZodType> {
+interface StateField<Type extends z.ZodType = z.ZodType> {
   /** Zod schema of the value. Its default, if it has one, is what the key holds before the first write. */
   readonly type: Type;
   /** How a write joins what is there. By default lists are merged, everything else is replaced (document 004). */

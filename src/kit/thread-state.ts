@@ -24,7 +24,7 @@ export const uploadedFileSchema = z.looseObject({
 });
 export type UploadedFile = z.output<typeof uploadedFileSchema>;
 
-export const viewedImageSchema = z.looseObject({ base64: z.string(), mime_type: z.string() });
+const viewedImageSchema = z.looseObject({ base64: z.string(), mime_type: z.string() });
 export type ViewedImage = z.output<typeof viewedImageSchema>;
 
 export const ThreadState = defineState({

@@ -10,7 +10,7 @@ import { type AIMessage, AIMessageChunk, type BaseMessage } from "@langchain/cor
 import { ChatGenerationChunk, type ChatResult } from "@langchain/core/outputs";
 import { convertToOpenAITool } from "@langchain/core/utils/function_calling";
 
-export interface ScriptedToolCall {
+interface ScriptedToolCall {
   readonly name: string;
   readonly args?: unknown;
   /** Arguments exactly as the model wrote them, for text that is not JSON. Wins over `args`. */
@@ -30,7 +30,7 @@ export interface ScriptedReply {
   readonly error?: Error;
 }
 
-export interface ScriptedRequest {
+interface ScriptedRequest {
   readonly messages: BaseMessage[];
   /** Names of the bound tools, in order. */
   readonly tools: string[];
