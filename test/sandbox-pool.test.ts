@@ -76,6 +76,17 @@ describe("the pool of sandboxes", () => {
     for (const thread of threads) expect(existsSync(scratchOf(thread))).toBe(false);
   });
 
+  it("opens a sandbox anew when its thread has been deleted in the meantime", async () => {
+    const { sandboxes, files, threadId } = await open();
+    const sandbox = await sandboxes.acquire(threadId);
+    await sandbox.execute("echo old > f");
+    await files.removeThread(threadId);
+    await expect(sandbox.execute("cat f")).rejects.toMatchObject({ code: "sandbox_unavailable" });
+    const next = await sandboxes.acquire(threadId);
+    expect(next).not.toBe(sandbox);
+    expect((await next.execute("ls; echo new > f; cat f")).output).toBe("new\n");
+  });
+
   it("sweeps scratch folders that a crashed server has left long ago", async () => {
     const { sandboxes, threadId } = await open();
     const [old, young] = [randomUUID(), randomUUID()];

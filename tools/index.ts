@@ -11,7 +11,7 @@ import { createViewImageTool } from "./view-image.ts";
 import { createWriteFileTool } from "./write-file.ts";
 
 /** Bounds that a deployment may want to change; each tool has its own defaults. */
-export interface ToolLimits {
+interface ToolLimits {
   readonly bashTimeoutMs?: number;
   readonly bashOutputChars?: number;
   readonly readFileChars?: number;

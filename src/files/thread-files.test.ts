@@ -12,6 +12,7 @@ import { createThreadFiles } from "./thread-files.ts";
 
 const ways = HAS_DESCRIPTOR_PATHS ? [true, false] : [false];
 const isRoot = process.getuid?.() === 0;
+const shell = (script: string, path: string) => execFileSync("sh", ["-c", script, path]);
 
 describe.each(ways)("thread files (by descriptor: %s)", (byDescriptor) => {
   let dataDir: string;
@@ -205,8 +206,8 @@ describe.each(ways)("thread files (by descriptor: %s)", (byDescriptor) => {
     await fs.writeFile(secret, "SECRET");
     await fs.link(secret, onDisk("outputs/hard"));
     await fs.mkdir(onDisk("outputs/folder"));
-    execFileSync("mkfifo", [onDisk("outputs/fifo")]);
-    if (isRoot) execFileSync("mknod", [onDisk("outputs/device"), "c", "1", "5"]);
+    shell("mkfifo $0", onDisk("outputs/fifo"));
+    if (isRoot) shell("mknod $0 c 1 5", onDisk("outputs/device"));
     for (const name of ["hard", "folder", "fifo", ...(isRoot ? ["device"] : [])]) {
       const path = `/mnt/user-data/outputs/${name}`;
       expect((await failure(files.read(thread, path))).code, name).toBe("file_not_regular");
@@ -235,11 +236,10 @@ describe.each(ways)("thread files (by descriptor: %s)", (byDescriptor) => {
     await fs.writeFile(join(outside, "kept"), "kept");
     await fs.symlink(outside, onDisk("workspace/link"));
     await fs.mkdir(onDisk(`workspace/${"d/".repeat(1900)}`), { recursive: true });
-    execFileSync("sh", [
-      "-c",
+    shell(
       "cd $0 && mkdir closed && touch closed/x $(printf 'bad\\377name') && chmod 0 closed",
       onDisk("workspace"),
-    ]);
+    );
     await files.removeThread(thread);
     await files.removeThread(thread);
     expect(await fs.readdir(join(dataDir, "threads"))).toEqual([]);
@@ -252,7 +252,7 @@ describe.each(ways)("thread files (by descriptor: %s)", (byDescriptor) => {
     async () => {
       await files.ensure(thread);
       const disk = join(dataDir, "threads", thread);
-      execFileSync("mount", ["-t", "tmpfs", "-o", "size=256k", "tmpfs", disk]);
+      shell("mount -t tmpfs -o size=256k tmpfs $0", disk);
       try {
         const path = "/mnt/user-data/uploads/x";
         await files.write(thread, path, "old");
@@ -262,7 +262,7 @@ describe.each(ways)("thread files (by descriptor: %s)", (byDescriptor) => {
         expect(await fs.readdir(join(disk, "incoming"))).toEqual([]);
         await files.write(thread, path, "works again");
       } finally {
-        execFileSync("umount", [disk]);
+        shell("umount $0", disk);
       }
     },
   );

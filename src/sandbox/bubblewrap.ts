@@ -29,11 +29,9 @@ export interface BubblewrapOptions {
   readonly limits: SandboxLimits;
   /** Host folders that no command may see, wherever they lie. */
   readonly hidden: readonly string[];
-  /** Found by the probe, for the description. */
-  readonly lacks?: readonly string[];
 }
 
-export function createBubblewrap({ limits, hidden, lacks = [] }: BubblewrapOptions): Provider {
+export function createBubblewrap({ limits, hidden }: BubblewrapOptions): Provider {
   const bwrap = BWRAP.find((path) => existsSync(path));
   if (bwrap === undefined) throw unavailable("bwrap is not installed");
   const pipes = createOutputPipes();
@@ -52,7 +50,7 @@ export function createBubblewrap({ limits, hidden, lacks = [] }: BubblewrapOptio
   }
 
   return {
-    description: { name: "bubblewrap", lacks: ["no network", ...lacks] },
+    description: { name: "bubblewrap", lacks: ["no network"] },
     async open(folders): Promise<ProviderSandbox> {
       const { namespaces, before } = await wrapperFor(folders);
       const mask = createPathMask(folders);
@@ -80,6 +78,7 @@ export function createBubblewrap({ limits, hidden, lacks = [] }: BubblewrapOptio
         async close() {},
       };
     },
+    close: () => pipes.close(),
   };
 }
 

@@ -15,7 +15,7 @@ interface ChoiceOptions {
   readonly dataDir: string;
   readonly files: ThreadFiles;
   readonly limits: SandboxLimits;
-  readonly hidden?: readonly string[];
+  readonly hidden: readonly string[];
 }
 
 /** What people expect to find beside a shell; what a probe does not find is told. */
@@ -41,7 +41,7 @@ export async function chooseProvider(name: ProviderName, options: ChoiceOptions)
 /** Runs a command on the folders of a thread that does not exist, exactly as it will run for those that do. */
 async function probedBubblewrap(options: ChoiceOptions): Promise<Provider> {
   const { files, limits } = options;
-  const hidden = [...(options.hidden ?? []), options.dataDir];
+  const hidden = [...options.hidden, options.dataDir];
   const bubblewrap = createBubblewrap({ limits, hidden });
   const threadId = randomUUID();
   try {
@@ -59,7 +59,11 @@ async function probedBubblewrap(options: ChoiceOptions): Promise<Provider> {
         cause: new Error(output),
       });
     }
-    return createBubblewrap({ limits, hidden, lacks: output.split("\n").filter((line) => line !== "") });
+    const lacks = [...bubblewrap.description.lacks, ...output.split("\n").filter((line) => line !== "")];
+    return { ...bubblewrap, description: { ...bubblewrap.description, lacks } };
+  } catch (error) {
+    bubblewrap.close();
+    throw error;
   } finally {
     await files.removeThread(threadId);
   }

@@ -60,6 +60,7 @@ export function createLocal(): Provider {
         async close() {},
       };
     },
+    close: () => pipes.close(),
   };
 }
 

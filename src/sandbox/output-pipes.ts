@@ -18,6 +18,7 @@ export interface OutputPipe {
 export interface OutputPipes {
   /** Undefined where there are no FIFOs: a socket pair then has to do. */
   open(): Promise<OutputPipe | undefined>;
+  close(): void;
 }
 
 const MKFIFO = ["/usr/bin/mkfifo", "/bin/mkfifo"];
@@ -60,6 +61,12 @@ export function createOutputPipes(): OutputPipes {
       const pipe = ready.pop();
       if (pipe === undefined) return undefined;
       return { reader: new Socket({ fd: pipe.read, readable: true, writable: false }), writer: pipe.write };
+    },
+    close() {
+      for (const { read, write } of ready.splice(0)) {
+        closeSync(read);
+        closeSync(write);
+      }
     },
   };
 }

@@ -2,7 +2,7 @@
 // the middle gives way to a note.
 import type { PathMask } from "./path-mask.ts";
 
-export interface Output {
+interface Output {
   readonly output: string;
   readonly truncated: boolean;
 }

@@ -34,6 +34,8 @@ export interface ProviderSandbox {
 export interface Provider {
   readonly description: SandboxDescription;
   open(folders: SandboxFolders): Promise<ProviderSandbox>;
+  /** Called when all its sandboxes are closed. */
+  close(): void;
 }
 
 /** Bounds on what a command may use. Which of them hold depends on the provider. */

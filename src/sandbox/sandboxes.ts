@@ -16,7 +16,10 @@ export interface SandboxesOptions {
   /** Milliseconds without a command after which a sandbox is released. */
   readonly idleMs?: number;
   readonly limits?: Partial<SandboxLimits>;
-  /** Host folders that no command may see beside DATA_DIR: where the settings and the code lie, say. */
+  /**
+   * Host folders that no command may see beside DATA_DIR, wherever they lie. The folder the server was started in
+   * unless set: settings and code are there.
+   */
   readonly hidden?: readonly string[];
 }
 
@@ -35,13 +38,13 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   const limits = { ...DEFAULT_LIMITS, ...options.limits };
   const entries = new Map<string, Entry>();
   let isClosed = false;
-
-  const provider = once(() => chooseProvider(options.provider, { ...options, limits }));
+  const hidden = options.hidden ?? [process.cwd()];
+  const provider = once(() => chooseProvider(options.provider, { dataDir, files, limits, hidden }));
   const sweep = once(() => sweepScratch(dataDir, Date.now()));
 
   async function open(threadId: string, onQuiet: () => void): Promise<Session> {
-    const chosen = await provider();
-    await sweep();
+    const chosen = await provider.get();
+    await sweep.get();
     return openSession({ provider: chosen, dataDir, files, threadId, limits, onQuiet });
   }
 
@@ -59,13 +62,13 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   async function acquire(threadId: string): Promise<Sandbox> {
     if (isClosed) throw new AppError("shutting_down", "The server is stopping.");
     const existing = entries.get(threadId);
-    if (existing?.released !== undefined) {
-      await existing.released;
-      return acquire(threadId);
-    }
     if (existing !== undefined) {
-      startIdling(threadId, existing);
-      return (await existing.session).sandbox;
+      if (existing.released === undefined && (await (await existing.session).isIntact())) {
+        startIdling(threadId, existing);
+        return (await existing.session).sandbox;
+      }
+      await release(threadId);
+      return acquire(threadId);
     }
     const entry: Entry = { session: open(threadId, () => startIdling(threadId, entry)) };
     entries.set(threadId, entry);
@@ -95,7 +98,7 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
   }
 
   return {
-    describe: async () => (await provider()).description,
+    describe: async () => (await provider.get()).description,
     acquire,
     current(threadId) {
       const entry = entries.get(threadId);
@@ -105,18 +108,22 @@ export function createSandboxes(options: SandboxesOptions): Sandboxes {
     async close() {
       isClosed = true;
       await Promise.all([...entries.keys()].map(release));
+      await provider.current()?.then((chosen) => chosen.close());
     },
   };
 }
 
-/** `work` at the first call; all calls share its result, but a failure is tried again. */
-function once<T>(work: () => Promise<T>): () => Promise<T> {
+/** Does `work` at the first `get`; all share its result, but a failure is tried again. */
+function once<T>(work: () => Promise<T>) {
   let result: Promise<T> | undefined;
-  return () => {
-    result ??= work().catch((error: unknown) => {
-      result = undefined;
-      throw error;
-    });
-    return result;
+  return {
+    get(): Promise<T> {
+      result ??= work().catch((error: unknown) => {
+        result = undefined;
+        throw error;
+      });
+      return result;
+    },
+    current: () => result,
   };
 }

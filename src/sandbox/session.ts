@@ -1,4 +1,5 @@
 // One thread's sandbox while it is open: its folders, the commands that run in it, and its end.
+import { access } from "node:fs/promises";
 import { AppError } from "../errors.ts";
 import type { ExecuteOptions, ExecuteResult, Sandbox } from "../kit/sandbox.ts";
 import type { ThreadFiles } from "../kit/thread-files.ts";
@@ -12,6 +13,8 @@ const MAX_PARALLEL = 8;
 export interface Session {
   readonly sandbox: Sandbox;
   isBusy(): boolean;
+  /** False when its folders have gone, as they do when the thread is deleted. */
+  isIntact(): Promise<boolean>;
   /** Kills what runs, waits until it is gone, and removes the scratch folder. */
   close(): Promise<void>;
 }
@@ -37,7 +40,9 @@ export async function openSession(options: {
 
   async function execute(command: string, { timeoutMs, signal, stdin, maxOutputChars }: ExecuteOptions) {
     if (command.includes("\0")) throw new AppError("invalid_request", "The command has a NUL in it.");
-    await touchScratch(folders.scratch, new Date());
+    await touchScratch(folders.scratch, new Date()).catch((error: unknown) => {
+      throw new AppError("sandbox_unavailable", "The thread's folders have been removed.", { cause: error });
+    });
     const stop = signal === undefined ? closing.signal : AbortSignal.any([signal, closing.signal]);
     return gate.pass(stop, () =>
       opened.execute({
@@ -68,6 +73,11 @@ export async function openSession(options: {
       },
     },
     isBusy: () => running.size > 0,
+    isIntact: () =>
+      access(folders.scratch).then(
+        () => true,
+        () => false,
+      ),
     async close() {
       closing.abort();
       await Promise.allSettled(running);

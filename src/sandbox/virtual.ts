@@ -64,6 +64,7 @@ export function createVirtual(limits: SandboxLimits): Provider {
         },
       };
     },
+    close() {},
   };
 }
 
