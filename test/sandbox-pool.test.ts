@@ -1,12 +1,19 @@
 // The pool of sandboxes: one per thread, kept, idle, released, closed; and what is said when there can be none.
+import { execFile, spawn } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { existsSync } from "node:fs";
 import * as fs from "node:fs/promises";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { createThreadFiles } from "../src/files/thread-files.ts";
 import { createSandboxes, type SandboxesOptions } from "../src/sandbox/sandboxes.ts";
-import { openSandboxThread, type SandboxThread, whyUnavailable } from "./helpers/sandbox-thread.ts";
+import {
+  openSandboxThread,
+  processesWith,
+  type SandboxThread,
+  whyUnavailable,
+} from "./helpers/sandbox-thread.ts";
 
 const noBubblewrap = await whyUnavailable("bubblewrap");
 
@@ -85,6 +92,49 @@ describe("the pool of sandboxes", () => {
     const next = await sandboxes.acquire(threadId);
     expect(next).not.toBe(sandbox);
     expect((await next.execute("ls; echo new > f; cat f")).output).toBe("new\n");
+  });
+
+  it.each(["auto", "virtual", "local"])(
+    "lets a process end that has a %s sandbox waiting",
+    async (provider) => {
+      const { dataDir, threadId } = await open();
+      const script = `
+      import { createThreadFiles } from "./src/files/thread-files.ts";
+      import { createSandboxes } from "./src/sandbox/sandboxes.ts";
+      const dataDir = ${JSON.stringify(dataDir)};
+      const files = createThreadFiles({ dataDir });
+      const sandboxes = createSandboxes({ provider: "${provider}", dataDir, files });
+      const sandbox = await sandboxes.acquire("${threadId}");
+      process.stdout.write((await sandbox.execute("echo done")).output);
+    `;
+      const { stdout } = await promisify(execFile)(
+        process.execPath,
+        ["--disable-warning=ExperimentalWarning", "--input-type=module-typescript", "-e", script],
+        { timeout: 20_000 },
+      );
+      expect(stdout).toBe("done\n");
+    },
+  );
+
+  it.skipIf(noBubblewrap !== undefined)("leaves nothing running when the server is killed", async () => {
+    const { dataDir, threadId } = await open();
+    const nap = `93${Math.floor(Math.random() * 1e9)}`;
+    const script = `
+      import { createThreadFiles } from "./src/files/thread-files.ts";
+      import { createSandboxes } from "./src/sandbox/sandboxes.ts";
+      const dataDir = ${JSON.stringify(dataDir)};
+      const files = createThreadFiles({ dataDir });
+      const sandboxes = createSandboxes({ provider: "bubblewrap", dataDir, files });
+      const sandbox = await sandboxes.acquire("${threadId}");
+      await sandbox.execute("setsid nohup sleep ${nap} & sleep ${nap}");
+    `;
+    const server = spawn(process.execPath, ["--input-type=module-typescript", "-e", script], {
+      stdio: "ignore",
+    });
+    const napping = async () => (await processesWith(nap)).filter((line) => line.startsWith("sleep"));
+    await vi.waitFor(async () => expect(await napping()).toHaveLength(2), 10_000);
+    server.kill("SIGKILL");
+    await vi.waitFor(async () => expect(await processesWith(nap)).toEqual([]), 5_000);
   });
 
   it("sweeps scratch folders that a crashed server has left long ago", async () => {

@@ -72,7 +72,8 @@ function startWorker(folders: SandboxFolders, limits: SandboxLimits): Worker {
   const workerData: VirtualWorkerData = { folders, limits };
   const worker = new Worker(new URL("./virtual-worker.ts", import.meta.url), {
     workerData,
-    // Nothing of the server's: no environment, no arguments, no way to its standard output.
+    // Nothing of the server's: no environment, no arguments, no way to its standard output. What the worker writes
+    // there is never read, because reading would keep the process alive for a worker that waits.
     env: {},
     argv: [],
     execArgv: [],
@@ -82,8 +83,6 @@ function startWorker(folders: SandboxFolders, limits: SandboxLimits): Worker {
   });
   // A failure that comes after the answer belongs to no command; unheard, it would end the process.
   worker.on("error", () => {});
-  worker.stdout.resume();
-  worker.stderr.resume();
   return worker;
 }
 
