@@ -5,7 +5,7 @@ import { once } from "node:events";
 import * as fs from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { expect, it } from "vitest";
+import { expect, it, onTestFinished } from "vitest";
 import { isAppError } from "../errors.ts";
 import { HAS_DESCRIPTOR_PATHS } from "./directory.ts";
 import { createThreadFiles } from "./thread-files.ts";
@@ -33,6 +33,7 @@ it.runIf(HAS_DESCRIPTOR_PATHS)(
   "never reads, lists or writes a foreign byte while links are swapped in",
   async () => {
     const dataDir = await fs.mkdtemp(join(tmpdir(), "heddle-race-"));
+    onTestFinished(() => fs.rm(dataDir, { recursive: true, force: true }));
     const files = createThreadFiles({ dataDir });
     await files.write("t", "/mnt/user-data/workspace/folder/file", "OWN");
     await files.write("t", "/mnt/user-data/workspace/file", "OWN");
@@ -76,6 +77,5 @@ it.runIf(HAS_DESCRIPTOR_PATHS)(
     // Both answers, or the two processes never met and the test has shown nothing.
     expect(seen.own).toBeGreaterThan(0);
     expect(seen.refused).toBeGreaterThan(0);
-    await fs.rm(dataDir, { recursive: true });
   },
 );
