@@ -15,6 +15,9 @@ describe("a path mask", () => {
     expect(apply("81 65 254:0 /.heddle/threads/0b1c/user-data/workspace /mnt/user-data/workspace rw")).toBe(
       "81 65 254:0 /mnt/user-data/workspace /mnt/user-data/workspace rw",
     );
+    expect(apply("81 65 254:0 /ann/app\\040(1)/.heddle/threads/0b1c/user-data/workspace /x")).toBe(
+      "81 65 254:0 /mnt/user-data/workspace /x",
+    );
     expect(apply("/threads/0b1c/user-data/uploads")).toBe("/mnt/user-data/uploads");
   });
 

@@ -24,7 +24,7 @@ export function createPathMask({
   ];
   return {
     apply: (text) => rules.reduce((masked, [pattern, virtual]) => masked.replaceAll(pattern, virtual), text),
-    longest: dataDir.length + "/threads/".length + threadId.length + "/sandbox-tmp".length,
+    longest: 4 * dataDir.length + "/threads/".length + threadId.length + "/sandbox-tmp".length,
   };
 }
 
@@ -34,6 +34,7 @@ function tails(path: string): string {
   return parts.reduce((pattern, part) => `(?:${pattern}/${escaped(part)})?`, "");
 }
 
+/** As an expression, also for the mount table's way of writing spaces. */
 function escaped(text: string): string {
-  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&");
+  return text.replaceAll(/[.*+?^${}()|[\]\\]/g, "\\$&").replaceAll(" ", "(?: |\\\\040)");
 }
