@@ -37,6 +37,30 @@ describe("a turn of the lead agent", () => {
     expect(counts).toEqual([0, 1, 0]);
   });
 
+  test("with tool calls writes its own messages, not the history once more", async () => {
+    const lead = await createTestLead([
+      { tool_calls: ["a", "b"].map((name) => ({ name: "write_file", args: { path: name, content: "" } })) },
+      "Done.",
+    ]);
+    const checkpointer = new MemorySaver();
+    const putWrites = checkpointer.putWrites.bind(checkpointer);
+    let bytes = 0;
+    checkpointer.putWrites = (config, writes, taskId) => {
+      bytes += JSON.stringify(writes).length;
+      return putWrites(config, writes, taskId);
+    };
+    lead.graph.checkpointer = checkpointer;
+    const history = Array.from(
+      { length: 200 },
+      (_, index) => new HumanMessage(`${index} ${"x".repeat(1_000)}`),
+    );
+    await lead.graph.updateState({ configurable: { thread_id: lead.threadId } }, { messages: history });
+    bytes = 0;
+    await lead.turn("Write.");
+    expect(bytes).toBeGreaterThan(1_000);
+    expect(bytes).toBeLessThan(10_000);
+  });
+
   test("gives the thread its paths and its title", async () => {
     const lead = await createTestLead(["Done."]);
     const { thread_data, title } = await lead.turn("Write a long report about the weather, if you please.");

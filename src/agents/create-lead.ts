@@ -57,6 +57,8 @@ export function createLead({ files, sandboxes, models, tools, settings, log, mid
   });
   const agent = createAgent({
     name: NAME,
+    // All calls of a turn in one task: v2 stores the whole state with each call (docs/decisions/0007-one-tool-task.md).
+    version: "v1",
     description: "Works on the thread's files with tools, and answers.",
     model: models.default.chat,
     tools: [...tools],

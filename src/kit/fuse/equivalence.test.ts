@@ -182,7 +182,7 @@ const echo = tool(({ text }) => `echo ${text}`, {
   schema: z.object({ text: z.string() }),
 });
 
-async function run(fuse: boolean, names: readonly string[]) {
+async function run(fuse: boolean, names: readonly string[], version: "v1" | "v2") {
   const log: string[] = [];
   const list = names.flatMap((name) => pool[name]?.(log) ?? []);
   const model = new ScriptedModel((_request, index) => {
@@ -190,6 +190,7 @@ async function run(fuse: boolean, names: readonly string[]) {
     return index === 1 ? "weak reply" : `final reply ${index}`;
   });
   const agent = createAgent({
+    version,
     model,
     tools: [echo],
     systemPrompt: "You are a test.",
@@ -216,8 +217,8 @@ function toPlain(message: BaseMessage) {
 test("a fused chain does what the same middlewares do one by one, in any order", async () => {
   const chains = fc.shuffledSubarray(Object.keys(pool), { minLength: 1 });
   await fc.assert(
-    fc.asyncProperty(chains, async (names) => {
-      expect(await run(true, names)).toEqual(await run(false, names));
+    fc.asyncProperty(chains, fc.constantFrom("v1", "v2"), async (names, version) => {
+      expect(await run(true, names, version)).toEqual(await run(false, names, version));
     }),
     { numRuns: 120 },
   );
