@@ -1,6 +1,9 @@
-import { StateGraph } from "@langchain/langgraph";
+import { HumanMessage } from "@langchain/core/messages";
+import { MemorySaver, START, StateGraph } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
 import { stateAfter } from "../../test/helpers/state-after.ts";
+import { defineState } from "./define-state.ts";
 import { ThreadState } from "./thread-state.ts";
 
 const writes = (...updates: Record<string, unknown>[]) =>
@@ -73,5 +76,39 @@ describe("the state of document 000", () => {
     ["uploaded_files", [{ filename: "a" }]],
   ])("refuses %s of another shape and names the key", async (key, value) => {
     await expect(writes({ [key]: value })).rejects.toThrow(`"${key}"`);
+  });
+});
+
+describe("the patterns of document 000", () => {
+  test("a tool may write back all artifacts with its own added, and none doubles", async () => {
+    const current = ["/mnt/user-data/outputs/a.md"];
+    const state = await writes(
+      { artifacts: current },
+      { artifacts: [...current, "/mnt/user-data/outputs/b.md"] },
+    );
+    expect(state.artifacts).toEqual(["/mnt/user-data/outputs/a.md", "/mnt/user-data/outputs/b.md"]);
+  });
+
+  test("a handler of one's own gets nothing as null, and its answer is what the key holds", async () => {
+    const mergeMyField = (existing: string[] | null | undefined, added: string[] | null | undefined) => {
+      if (!existing) return added ?? [];
+      return added ? [...new Set([...existing, ...added])].sort() : existing;
+    };
+    const My = defineState({ my_field: { type: z.array(z.string()), handler: mergeMyField } });
+    const graph = new StateGraph(My.graphSchema);
+    const updates = [{ my_field: ["b"] }, { my_field: null }, { my_field: ["c", "a", "b"] }];
+    expect(await stateAfter(graph, updates)).toMatchObject({ my_field: ["a", "b", "c"] });
+  });
+
+  test("each thread has a state of its own", async () => {
+    const graph = new StateGraph(ThreadState.graphSchema)
+      .addNode("name_it", (state) => ({ title: state.title ?? state.messages[0]?.text }))
+      .addEdge(START, "name_it")
+      .compile({ checkpointer: new MemorySaver() });
+    const on = (thread_id: string) => ({ configurable: { thread_id } });
+    await graph.invoke({ messages: [new HumanMessage("Hello")] }, on("thread-1"));
+    await graph.invoke({ messages: [new HumanMessage("Goodbye")] }, on("thread-2"));
+    const titles = await Promise.all(["thread-1", "thread-2"].map((id) => graph.getState(on(id))));
+    expect(titles.map(({ values }) => values.title)).toEqual(["Hello", "Goodbye"]);
   });
 });
