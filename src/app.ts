@@ -13,6 +13,8 @@ import type { Wired } from "./wire.ts";
 export interface App extends Wired {
   /** Where the data is kept, in words, without the password. */
   readonly database: string;
+  /** Its address, with the password. */
+  readonly databaseUrl: string;
   /** SQL statements sent so far, for the benchmark. */
   readonly statements: () => number;
 }
@@ -60,7 +62,13 @@ export async function buildApp(config: Config, langgraphFile: string): Promise<A
       versions: { heddle: packageJson.version, langgraph: packageJson.dependencies["@langchain/langgraph"] },
     });
     opened.push(() => wired.close());
-    return { ...wired, database: describeDatabase(url, embedded), statements: db.statements, close };
+    return {
+      ...wired,
+      database: describeDatabase(url, embedded),
+      databaseUrl: url,
+      statements: db.statements,
+      close,
+    };
   } catch (error) {
     await close();
     throw error;
