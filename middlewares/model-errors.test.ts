@@ -138,13 +138,26 @@ test("an error that is not the endpoint's keeps its class and its words", async 
 });
 
 test("a run that is stopped is not called again", async () => {
+  let calls = 0;
+  const { wrapModelCall } = createModelErrors({ wait: async () => undefined });
+  const handler = () => {
+    calls++;
+    return Promise.reject(answered(503));
+  };
+  const request = { runtime: { signal: AbortSignal.abort() } };
+  await expect(wrapModelCall?.(request as never, handler)).rejects.toThrow("503");
+  expect(calls).toBe(1);
+});
+
+test("the wait ends with the run", async () => {
+  const { wrapModelCall } = createModelErrors();
   const controller = new AbortController();
-  const agent = createAgent(() => {
-    controller.abort(new Error("stopped"));
-    return answered(503);
-  });
-  await expect(agent.turn("go", { signal: controller.signal })).rejects.toThrow();
-  expect(agent.model.requests).toHaveLength(1);
+  const handler = () => {
+    queueMicrotask(() => setImmediate(() => controller.abort()));
+    return Promise.reject(answered(429, "", { retryAfterMs: 50_000 }));
+  };
+  const request = { runtime: { signal: controller.signal } };
+  await expect(wrapModelCall?.(request as never, handler)).rejects.toThrow("aborted");
 });
 
 test("the model's own retries are off, so that a call is not repeated twice over", async () => {

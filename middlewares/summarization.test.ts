@@ -72,12 +72,26 @@ describe("in a long thread", () => {
   });
 
   test("every model call has the standing rules and the user's current message word by word", async () => {
-    const { model } = await longThread();
-    expect(model.requests.some(({ messages }) => isSummarized(messages))).toBe(true);
+    // Two kept messages are the last call and its answer: in every turn the question itself falls under the cut.
+    const { model } = await longThread({ keepMessages: 2, triggerTokens: () => 500 });
+    let pinned = 0;
     for (const [index, { messages }] of model.requests.entries()) {
+      const current = question(Math.floor(index / 4) + 1);
       expect(messages[0]?.text).toBe(RULES);
-      expect(texts(messages)).toContain(question(Math.floor(index / 4) + 1));
+      expect(texts(messages)).toContain(current);
+      if (isSummarized(messages) && messages.at(2)?.text === current && messages.at(3)?.text !== "step 0")
+        pinned++;
     }
+    expect(pinned).toBeGreaterThan(5);
+  });
+
+  test("a question that was pinned stays in its place in the next turn, until the next summary", async () => {
+    const { model, writer } = await longThread({ keepMessages: 2, triggerTokens: () => 700 });
+    const requests = model.requests.map(({ messages }) => texts(messages));
+    const breaks = requests.slice(1).filter((request, index) => {
+      return requests[index]?.some((text, at) => request[at] !== text);
+    });
+    expect(breaks.length).toBe(writer.requests.length);
   });
 
   test("no call is parted from its answer", async () => {
@@ -207,6 +221,17 @@ test("messages too large for half the limit are not all kept, whatever their num
   const [request] = agent.model.requests;
   expect(texts(request?.messages ?? []).filter((text) => /^\d /.test(text)).length).toBeLessThan(2);
   expect(request?.messages.at(-1)?.text).toBe("Sum it up.");
+});
+
+test("all of what is cut is given to the summary, not only its end", async () => {
+  const agent = createAgent({ triggerTokens: () => 10_000, keepMessages: 2 }, { script: ["ok"] });
+  const large = Array.from(
+    { length: 10 },
+    (_, index) => new HumanMessage(`Part ${index} ${"word ".repeat(900)}`),
+  );
+  await agent.turn([...large, new HumanMessage("Sum it up.")]);
+  const prompt = agent.writer.requests[0]?.messages[0]?.text ?? "";
+  for (let part = 0; part < 8; part++) expect(prompt).toContain(`Part ${part} `);
 });
 
 test("switched off, or below the limit, nothing is summarized", async () => {

@@ -146,8 +146,9 @@ async function planCut(
     model: listener as unknown as BaseChatModel,
     trigger: { messages: 1 },
     keep: fits ? { messages: keepMessages } : { tokens: half },
-    // Its default of 4,000 tokens would drop most of what is to be summarized.
-    trimTokensToSummarize: limit,
+    // Its default of 4,000 tokens would drop most of what is to be summarized. The limit is below what the model can
+    // read, so a little over it still fits.
+    trimTokensToSummarize: Math.ceil(limit * 1.25),
   });
   const hook = beforeModel as (
     state: object,

@@ -113,6 +113,16 @@ describe("what is not a failure of the tool", () => {
     expect(messages.filter((message) => AIMessage.isInstance(message))).toHaveLength(1);
   });
 
+  test("an abort is not made a message, which would have the model called once more", async () => {
+    const { wrapToolCall } = createToolErrors();
+    const request = {
+      toolCall: { id: "a", name: "act", args: {} },
+      runtime: { signal: AbortSignal.abort() },
+    };
+    const stopped = Promise.reject(new DOMException("stopped", "AbortError"));
+    await expect(wrapToolCall?.(request as never, () => stopped)).rejects.toThrow("stopped");
+  });
+
   test("an abort of something inside the tool, while the run goes on, is its failure", async () => {
     expect((await messageOf(fail(new DOMException("took too long", "AbortError")))).status).toBe("error");
   });

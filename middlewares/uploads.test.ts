@@ -103,6 +103,15 @@ describe("names and texts meant to fool the list", () => {
   });
 });
 
+test("a turn without new files writes nothing at all", async () => {
+  const { turn, stream, upload } = await createUploadsAgent();
+  await upload("a.csv");
+  await turn("1");
+  await turn("2");
+  const [update] = (await stream("3", "updates")) as Record<string, object>[];
+  expect(Object.values(update?.["uploads.before_agent"] ?? { missing: true }).filter(Boolean)).toEqual([]);
+});
+
 test("a run that starts again on the same message lists a file once", async () => {
   const { turn, upload } = await createUploadsAgent();
   await upload("a.csv");

@@ -14,6 +14,7 @@ import { z } from "zod";
 import { ScriptedModel } from "../../test/helpers/scripted-model.ts";
 import { defineState } from "./define-state.ts";
 import { middlewareOf } from "./fuse/failure.ts";
+import type { MergeHandler } from "./merge.ts";
 import { fuseMiddlewares } from "./middleware.ts";
 
 const stateSchema = defineState({ trail: { type: z.array(z.string()) } }).schema;
@@ -195,4 +196,25 @@ test("an interrupt of a fused middleware stops the run and resumes it", async ()
     config,
   );
   expect(resumed.messages.map(({ text }) => text)).toEqual(["hi", "", "echo asked", "done"]);
+});
+
+test("a key that two middlewares declare has the handler of the first, as in createAgent", async () => {
+  const declare = (name: string, handler: MergeHandler<number>) =>
+    createMiddleware({
+      name,
+      stateSchema: defineState({ count: { type: z.number(), handler } }).schema,
+      beforeAgent: () => ({ count: 1 }),
+      afterAgent: () => ({ count: 10 }),
+    });
+  const list = [
+    declare("largest", (current, next) => Math.max(current ?? 0, next ?? 0)),
+    declare("smallest", (current, next) => Math.min(current ?? 0, next ?? 0)),
+  ];
+  const count = async (middleware: AgentMiddleware[]) => {
+    const agent = createAgent({ model: new ScriptedModel(["hello"]), middleware });
+    const state: object = await agent.graph.invoke({ messages: [new HumanMessage("hi")] });
+    return "count" in state ? state.count : undefined;
+  };
+  expect(await count([fuseMiddlewares("chain", list)])).toBe(10);
+  expect(await count(list)).toBe(10);
 });

@@ -83,15 +83,13 @@ function layer(
         };
         return wrap(own, async (passed) => {
           const response = await inner(withOneSystemMessage(passed, request));
-          if (!isCommand(response) || !progress.reply) return response;
-          collect(progress, response);
-          return progress.reply;
+          return isCommand(response) ? (progress.reply ?? response) : response;
         });
       },
       progress.foreign,
     );
     if (isReply(response)) progress.reply = response;
-    else if (isCommand(response)) collect(progress, response);
+    else if (isCommand(response)) progress.commands.push(response);
     else if (!isStructured(response)) {
       throw new Error(
         `wrapModelCall of middleware "${name}" must return an AIMessage or a Command, not ${typeof response}.`,
@@ -116,10 +114,6 @@ function withOneSystemMessage(passed: ModelRequest, before: ModelRequest): Model
 }
 
 type SystemMessageClass = new (text: string) => ModelRequest["systemMessage"];
-
-function collect(progress: Progress, command: Command): void {
-  if (!progress.commands.includes(command)) progress.commands.push(command);
-}
 
 /** All Commands as one, with the reply in it where a layer has changed what createAgent will write. */
 function combine(
