@@ -37,17 +37,22 @@ export function runRoutes(server: FastifyInstance, { runs, stopping }: RunRoutes
     request: Request,
     reply: FastifyReply,
     run: RunRow,
-    { after, cancel }: { after?: number | undefined; cancel: boolean },
+    { after, isNew, cancel }: { after?: number | undefined; isNew: boolean; cancel: boolean },
   ) => {
     const signal = untilGone(reply, stopping);
-    const pages = runs.follow(run.run_id, { ...(after === undefined ? {} : { after }), signal });
+    const pages = runs.follow(run.run_id, { ...(after === undefined ? {} : { after }), isNew, signal });
     await sendEvents(request, reply, pages, signal);
     if (cancel) await cancelIfGone(request, run, signal);
   };
 
-  const wait = async (request: Request, reply: FastifyReply, run: RunRow, cancel: boolean) => {
+  const wait = async (
+    request: Request,
+    reply: FastifyReply,
+    run: RunRow,
+    { isNew, cancel }: { isNew: boolean; cancel: boolean },
+  ) => {
     const signal = untilGone(reply, stopping);
-    const value = runs.join(run, signal).catch((error: unknown) => {
+    const value = runs.join(run, { isNew, signal }).catch((error: unknown) => {
       if (signal.aborted) throw error;
       request.log.error(error, "the result could not be read");
       const message = error instanceof AppError ? error.message : "The result could not be read.";
@@ -81,13 +86,17 @@ export function runRoutes(server: FastifyInstance, { runs, stopping }: RunRoutes
     app.post(`${prefix}/wait`, { schema }, async (request, reply) => {
       const run = await create(request, request.body, threadOf(request));
       pointTo(reply, run, stateless);
-      await wait(request, reply, run, request.body.on_disconnect === "cancel");
+      await wait(request, reply, run, { isNew: true, cancel: request.body.on_disconnect === "cancel" });
     });
 
     app.post(`${prefix}/stream`, { schema }, async (request, reply) => {
       const run = await create(request, request.body, threadOf(request));
       pointTo(reply, run, stateless);
-      await stream(request, reply, run, { after: -1, cancel: request.body.on_disconnect === "cancel" });
+      await stream(request, reply, run, {
+        after: -1,
+        isNew: true,
+        cancel: request.body.on_disconnect === "cancel",
+      });
     });
   }
 
@@ -106,7 +115,7 @@ export function runRoutes(server: FastifyInstance, { runs, stopping }: RunRoutes
     { schema: { params: runParams, querystring: joinQuery } },
     async (request, reply) => {
       const run = await runs.get(request.params.thread_id, request.params.run_id);
-      await wait(request, reply, run, request.query.cancel_on_disconnect);
+      await wait(request, reply, run, { isNew: false, cancel: request.query.cancel_on_disconnect });
     },
   );
 
@@ -116,7 +125,7 @@ export function runRoutes(server: FastifyInstance, { runs, stopping }: RunRoutes
     async (request, reply) => {
       const run = await runs.get(request.params.thread_id, request.params.run_id);
       const after = parseLastEventId(request.headers["last-event-id"]);
-      await stream(request, reply, run, { after, cancel: request.query.cancel_on_disconnect });
+      await stream(request, reply, run, { after, isNew: false, cancel: request.query.cancel_on_disconnect });
     },
   );
 

@@ -19,8 +19,8 @@ export interface EventWriter {
   ready(): Promise<void>;
   /** Waits for what is being written and returns the rest, to be committed with the run's end. @throws LostRunError */
   close(): Promise<readonly EventRow[]>;
-  /** Hands the rest to the readers, after that commit. */
-  published(rest: readonly EventRow[]): void;
+  /** Hands the rest to the readers, after that commit, and tells them that it was the end. */
+  ended(rest: readonly EventRow[]): void;
 }
 
 export interface EventLog {
@@ -98,7 +98,10 @@ export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLo
           if (writer.failure !== undefined) throw writer.failure;
           return rest;
         },
-        published: (rest) => hub.publish(runId, rest),
+        ended(rest) {
+          hub.publish(runId, rest);
+          hub.end(runId, seq - 1);
+        },
       };
     },
   };

@@ -12,6 +12,8 @@ const FINISHED = new Set(["success", "error", "timeout", "interrupted"]);
 export interface FollowOptions {
   /** The last seq the reader has; -1 reads from the start, undefined only what comes from now on. */
   readonly after?: number;
+  /** The run was taken by this process a moment ago: there is nothing to read yet. */
+  readonly isNew?: boolean;
   readonly signal?: AbortSignal;
 }
 
@@ -22,12 +24,13 @@ export interface FollowOptions {
 export async function* follow(
   { db, hub }: { db: Database; hub: Hub },
   runId: string,
-  { after, signal }: FollowOptions,
+  { after, isNew = false, signal }: FollowOptions,
 ): AsyncGenerator<readonly EventRow[]> {
   // Before the first read: an event that is committed between the read and the subscription would be missed.
   const subscription = hub.subscribe(runId);
   try {
     let last = after ?? (await selectLastSeq(db, runId));
+    if (isNew) await subscription.changed(POLL_MS, signal);
     while (!signal?.aborted) {
       const fromMemory = subscription.take().filter((event) => event.seq > last);
       if (fromMemory[0]?.seq === last + 1) {
@@ -35,6 +38,7 @@ export async function* follow(
         yield fromMemory;
         continue;
       }
+      if (subscription.endsAt() === last) return;
       // The status first: events that a finished run has are all there when the log is read after it.
       const [run] = await selectRunStatus(db, runId);
       const fromLog = await selectEventsAfter(db, runId, last, PAGE);

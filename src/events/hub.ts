@@ -8,6 +8,8 @@ const MAX_WAITING = 256 * 1024;
 export interface Subscription {
   /** Takes what has come, empties the queue. */
   take(): readonly EventRow[];
+  /** The seq of the run's last event, once it has ended in this process. */
+  endsAt(): number | undefined;
   /** Resolves at the next event or end, after `ms`, or when `signal` aborts. */
   changed(ms: number, signal?: AbortSignal): Promise<void>;
   close(): void;
@@ -17,7 +19,9 @@ export interface Hub {
   subscribe(runId: string): Subscription;
   /** Committed events of a run, in order. */
   publish(runId: string, events: readonly EventRow[]): void;
-  /** The run has changed: it ended, or there may be something new in the log. */
+  /** The run's end is committed, and `lastSeq` was its last event. */
+  end(runId: string, lastSeq: number): void;
+  /** There may be something new in the log, or in the run's status. */
   wake(runId: string): void;
   /** Readers now, for tests and metrics. */
   size(): number;
@@ -26,6 +30,7 @@ export interface Hub {
 interface Reader {
   queue: EventRow[];
   waiting: number;
+  endsAt: number | undefined;
   dirty: boolean;
   notify: () => void;
 }
@@ -43,7 +48,13 @@ export function createHub(): Hub {
 
   return {
     subscribe(runId) {
-      const reader: Reader = { queue: [], waiting: 0, dirty: false, notify: () => undefined };
+      const reader: Reader = {
+        queue: [],
+        waiting: 0,
+        endsAt: undefined,
+        dirty: false,
+        notify: () => undefined,
+      };
       const set = readers.get(runId) ?? new Set();
       readers.set(runId, set.add(reader));
       return {
@@ -54,6 +65,7 @@ export function createHub(): Hub {
           reader.dirty = false;
           return taken;
         },
+        endsAt: () => reader.endsAt,
         async changed(ms, signal) {
           if (reader.dirty || signal?.aborted) return;
           const { promise, resolve } = Promise.withResolvers<void>();
@@ -82,6 +94,10 @@ export function createHub(): Hub {
         }
       });
     },
+    end: (runId, lastSeq) =>
+      signalAll(runId, (reader) => {
+        reader.endsAt = lastSeq;
+      }),
     wake: (runId) => signalAll(runId, () => undefined),
     size: () => [...readers.values()].reduce((sum, set) => sum + set.size, 0),
   };

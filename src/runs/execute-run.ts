@@ -141,7 +141,7 @@ async function finish(
     events,
   });
   if (!done) throw new LostRunError(run.run_id);
-  writer.published(events);
+  writer.ended(events);
 }
 
 const isLost = (error: unknown) =>

@@ -36,7 +36,7 @@ export interface Runs {
   /** The run's events in pages, to its end. */
   follow(runId: string, options: FollowOptions): AsyncGenerator<readonly EventRow[]>;
   /** Waits for the end. The state values then, or `{ __error__ }`. @throws the signal's reason when it aborts */
-  join(run: RunRow, signal: AbortSignal): Promise<unknown>;
+  join(run: RunRow, options: Pick<FollowOptions, "isNew"> & { signal: AbortSignal }): Promise<unknown>;
   /** Returns at once; the run ends soon. Nothing to do for a run that has ended. @throws AppError run_not_found */
   cancel(threadId: string, runId: string, action: CancelAction): Promise<void>;
   /** Stops what runs on the thread and removes all of it. @throws AppError thread_not_found */
@@ -76,8 +76,8 @@ export function createRuns({ db, hub, assistants, threads, states, worker, remov
       return selectRuns(db, threadId, page);
     },
     follow: (runId, options) => follow({ db, hub }, runId, options),
-    async join(run, signal) {
-      for await (const _ of follow({ db, hub }, run.run_id, { signal }));
+    async join(run, { isNew = false, signal }) {
+      for await (const _ of follow({ db, hub }, run.run_id, { ...(isNew ? { after: -1, isNew } : {}), signal }));
       signal.throwIfAborted();
       const ended = await get(run.thread_id, run.run_id);
       if (ended.error) return { __error__: ended.error };
