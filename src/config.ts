@@ -22,7 +22,7 @@ import {
 } from "./config/settings.ts";
 import { StartupError } from "./errors.ts";
 
-export type { LimitSettings, LogLevel, ModelSettings, SandboxSetting, SummarizationSettings, TitleSettings };
+export type { ModelSettings };
 
 export interface Config {
   readonly host: string;

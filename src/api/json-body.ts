@@ -18,7 +18,7 @@ export function readJsonBodies(app: FastifyInstance): void {
 }
 
 /** No body is no value. @throws AppError malformed_json, too_deep, invalid_text */
-export function parseBody(text: string): unknown {
+function parseBody(text: string): unknown {
   if (text.trim() === "") return undefined;
   let body: unknown;
   try {

@@ -100,7 +100,7 @@ const CONNECTION_LOST = new Set([
 const SERVER_GONE = /^(08...|57P0[123]|53300)$/;
 
 /** Tells "the database is away" from "the statement is wrong"; returns what to throw. */
-export function toDatabaseError(error: unknown): unknown {
+function toDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
   const away =
@@ -113,9 +113,4 @@ export function toDatabaseError(error: unknown): unknown {
         cause: error,
       })
     : error;
-}
-
-/** The SQLSTATE of an error of PostgreSQL, or undefined. */
-export function sqlState(error: unknown): string | undefined {
-  return error instanceof pg.DatabaseError ? error.code : undefined;
 }

@@ -40,7 +40,7 @@ const messages = [
     content: [{ type: "text", text: "a" }],
     id: "h",
     name: "n",
-    additional_kwargs: { forged },
+    additional_kwargs: { forged: plainlyForged },
   }),
   new AIMessage({
     content: "",

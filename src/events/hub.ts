@@ -5,7 +5,7 @@ import type { EventRow } from "./event-log.sql.ts";
 /** Characters that may wait for one reader; a slower one goes back to the log. */
 const MAX_WAITING = 256 * 1024;
 
-export interface Subscription {
+interface Subscription {
   /** Takes what has come, empties the queue. */
   take(): readonly EventRow[];
   /** The seq of the run's last event, once it has ended in this process. */

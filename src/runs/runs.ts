@@ -77,7 +77,10 @@ export function createRuns({ db, hub, assistants, threads, states, worker, remov
     },
     follow: (runId, options) => follow({ db, hub }, runId, options),
     async join(run, { isNew = false, signal }) {
-      for await (const _ of follow({ db, hub }, run.run_id, { ...(isNew ? { after: -1, isNew } : {}), signal }));
+      for await (const _ of follow({ db, hub }, run.run_id, {
+        ...(isNew ? { after: -1, isNew } : {}),
+        signal,
+      }));
       signal.throwIfAborted();
       const ended = await get(run.thread_id, run.run_id);
       if (ended.error) return { __error__: ended.error };

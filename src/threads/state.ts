@@ -9,7 +9,7 @@ import { EMPTY_STATE, type ThreadState, toThreadState } from "./thread-state.ts"
 import { hasUnfinishedRun, lockThread, selectThread, type ThreadRow, takeThread } from "./threads.sql.ts";
 
 /** A checkpoint as a client names it; all parts may be missing: the newest of the root graph. */
-export interface CheckpointSelector {
+interface CheckpointSelector {
   readonly checkpoint_id?: string | undefined;
   readonly checkpoint_ns?: string | undefined;
   readonly checkpoint_map?: Record<string, unknown> | undefined;

@@ -2,7 +2,7 @@
 import type { RunnableConfig } from "@langchain/core/runnables";
 import type { StateSnapshot } from "@langchain/langgraph";
 
-export interface CheckpointRef {
+interface CheckpointRef {
   readonly thread_id: string;
   readonly checkpoint_id: string;
   readonly checkpoint_ns: string;

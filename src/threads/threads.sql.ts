@@ -1,7 +1,7 @@
 // The statements on threads.
 import type { Queryable } from "../db/database.ts";
 
-export type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
+type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
 
 export interface ThreadRow {
   readonly thread_id: string;
