@@ -3,14 +3,21 @@
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import path from "node:path";
-import { createDatabase, type Database } from "../src/db/database.ts";
+import { createDatabase, type Database, type Queryable } from "../src/db/database.ts";
 import { startEmbedded } from "../src/db/embedded.ts";
 import { migrate } from "../src/db/migrate.ts";
 
 const HEADER = "-- Made by `npm run schema` from the migrations. Do not edit.\n";
 
 /** The schema as text: tables with columns and constraints, indexes, functions, each by name. */
-export async function dumpSchema(db: Database): Promise<string> {
+export const dumpSchema = (db: Database): Promise<string> =>
+  db.transaction(async (tx) => {
+    // PostgreSQL leaves out the names of schemas that are in the search path.
+    await tx.query("set local search_path = ''");
+    return dump(tx);
+  });
+
+async function dump(db: Queryable): Promise<string> {
   const tables = await db.query<{ name: string; columns: string; constraints: string | null }>(
     `select c.relname as name,
        (select string_agg(

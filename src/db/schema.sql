@@ -66,7 +66,7 @@ create table heddle.run_events (
   event text not null,
   data text not null,
   constraint run_events_pkey PRIMARY KEY (run_id, seq),
-  constraint run_events_run_id_fkey FOREIGN KEY (run_id) REFERENCES runs(run_id) ON DELETE CASCADE
+  constraint run_events_run_id_fkey FOREIGN KEY (run_id) REFERENCES heddle.runs(run_id) ON DELETE CASCADE
 );
 
 create table heddle.runs (
@@ -91,7 +91,7 @@ create table heddle.runs (
   constraint runs_cancel_action_check CHECK ((cancel_action = ANY (ARRAY['interrupt'::text, 'rollback'::text]))),
   constraint runs_pkey PRIMARY KEY (run_id),
   constraint runs_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'success'::text, 'error'::text, 'timeout'::text, 'interrupted'::text]))),
-  constraint runs_thread_id_fkey FOREIGN KEY (thread_id) REFERENCES threads(thread_id) ON DELETE CASCADE
+  constraint runs_thread_id_fkey FOREIGN KEY (thread_id) REFERENCES heddle.threads(thread_id) ON DELETE CASCADE
 );
 
 create table heddle.threads (
@@ -118,7 +118,7 @@ CREATE INDEX threads_delete_after ON heddle.threads USING btree (delete_after) W
 CREATE INDEX threads_metadata ON heddle.threads USING gin (metadata jsonb_path_ops);
 
 CREATE OR REPLACE FUNCTION heddle.claim_run(owner text, lease interval, max_crashes integer)
- RETURNS SETOF runs
+ RETURNS SETOF heddle.runs
  LANGUAGE plpgsql
 AS $function$
 declare
