@@ -2,7 +2,7 @@
 // on 127.0.0.1:5432 without a password and lets databases be made. Prints nothing when there is none.
 import { createDatabase } from "../src/db/database.ts";
 
-const asked = process.env.TEST_DATABASE_URL;
+const asked = process.env.TEST_DATABASE_URL || undefined;
 const users = ["postgres", process.env.USER ?? "root"];
 const candidates = asked ? [asked] : users.map((user) => `postgresql://${user}@127.0.0.1:5432/postgres`);
 

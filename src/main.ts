@@ -79,8 +79,10 @@ function describe({ graphs, database, models, sandbox }: App, config: Config, ur
     `  graphs    ${graphs.join(", ")}`,
     `  database  ${database}`,
     `  model     ${model?.name}${config.models.length === 0 ? " (scripted: set OPENAI_API_KEY for a real one)" : ""}`,
-    `  sandbox   ${sandbox.name}${sandbox.lacks.length > 0 ? ` (${sandbox.lacks.join(", ")})` : ""}`,
-    ...(sandbox.warning ? [`            ${sandbox.warning}`] : []),
+    `  sandbox   ${sandbox.name}`,
+    ...[...sandbox.lacks, sandbox.reason, sandbox.warning].flatMap((line) =>
+      line ? [`              ${line}`] : [],
+    ),
     `  data      ${config.dataDir}`,
     "",
     "Try:",

@@ -17,7 +17,7 @@ declare module "vitest" {
 
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const ignore = () => undefined;
-  const external = process.env.TEST_DATABASE_URL;
+  const external = process.env.TEST_DATABASE_URL || undefined;
   const dataDir = mkdtempSync(path.join(tmpdir(), "heddle-test-"));
   const embedded = external ? undefined : await startEmbedded({ dataDir, onEvent: ignore });
   const databaseUrl = external ?? embedded?.url ?? "";
