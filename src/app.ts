@@ -11,6 +11,7 @@ import { readLanggraphJson } from "./graphs/langgraph-json.ts";
 import type { Wired } from "./wire.ts";
 
 export interface App extends Wired {
+  readonly log: Logger;
   /** Where the data is kept, in words, without the password. */
   readonly database: string;
   /** Its address, with the password. */
@@ -64,6 +65,7 @@ export async function buildApp(config: Config, langgraphFile: string): Promise<A
     opened.push(() => wired.close());
     return {
       ...wired,
+      log,
       database: describeDatabase(url, embedded),
       databaseUrl: url,
       statements: db.statements,

@@ -14,6 +14,14 @@ async function main(): Promise<void> {
   await checkPort(config);
   const app = await buildApp(config, path.resolve(readArguments().config));
   const stop = stopOnce(app);
+  // A promise that a graph has forgotten must not take the other runs with it.
+  process.on("unhandledRejection", (error) =>
+    app.log.error(error, "a promise was rejected and nobody looked"),
+  );
+  process.once("uncaughtException", (error) => {
+    app.log.fatal(error, "uncaught exception: the server stops");
+    app.close().finally(() => process.exit(1));
+  });
   process.once("SIGINT", stop);
   process.once("SIGTERM", stop);
   const url = await listen(app, config);
@@ -118,4 +126,6 @@ function fail(error: unknown): never {
   process.exit(1);
 }
 
+// Whoever reads our output may go away: that is no reason to end.
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 await main().catch(fail);

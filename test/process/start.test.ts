@@ -66,6 +66,28 @@ describe("a start that works", () => {
     expect(await heddle.ended()).toEqual({ code: 0, signal: null });
   });
 
+  it("goes on when a graph forgets a promise that is rejected, and when nobody reads its output any more", async () => {
+    const file = path.resolve(import.meta.dirname, "../fixtures/graphs/careless.ts");
+    const config = write(
+      "careless/langgraph.json",
+      JSON.stringify({ graphs: { careless: `${file}:graph` } }),
+    );
+    const heddle = start({ LOG_LEVEL: "info" }, ["--config", config]);
+    const url = await heddle.listening();
+    heddle.child.stdout?.destroy();
+    heddle.child.stderr?.destroy();
+    for (let turn = 0; turn < 3; turn++) {
+      const response = await fetch(`${url}/runs/wait`, {
+        method: "POST",
+        headers: { "content-type": "application/json" },
+        body: '{"assistant_id":"careless","input":{"messages":[]}}',
+      });
+      expect(await response.json()).toEqual({ messages: [] });
+    }
+    heddle.child.kill("SIGTERM");
+    expect(await heddle.ended()).toEqual({ code: 0, signal: null });
+  });
+
   it("never prints the database's password", async () => {
     const url = new URL(database.url);
     url.password ||= "hunter2";
