@@ -20,7 +20,8 @@ async function main(): Promise<void> {
   );
   process.once("uncaughtException", (error) => {
     app.log.fatal(error, "uncaught exception: the server stops");
-    app.close().finally(() => process.exit(1));
+    const end = () => process.exit(1);
+    app.close().then(end, end);
   });
   process.once("SIGINT", stop);
   process.once("SIGTERM", stop);
