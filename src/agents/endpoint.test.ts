@@ -54,6 +54,7 @@ async function createWiredLead(...replies: ModelReply[]) {
 }
 
 const cutOff = (content: string): ModelReply => ({ content, finishReason: "length" }) as ModelReply;
+const numbered = (id: string, content: string): ModelReply => ({ content, id }) as ModelReply;
 const cutCall = (args: string): ModelReply =>
   ({ toolCalls: [{ name: "bash", arguments: args }], finishReason: "length" }) as ModelReply;
 
@@ -80,6 +81,13 @@ describe.each(["messages", "values"] as const)("on a run that streams %s", (stre
     expect(messages.at(-1)?.response_metadata).toMatchObject({ finish_reason: "stop" });
     expect(lead.turns()).toHaveLength(1);
     expect(title).toBe("A title");
+  });
+
+  test("replies to which the endpoint gives the same id stand beside each other", async () => {
+    const lead = await createWiredLead(numbered("chatcmpl-7", "One."), numbered("chatcmpl-7", "Two."));
+    await lead.turn(streamMode);
+    const { messages } = await lead.turn(streamMode);
+    expect(messages.map(({ text }) => text)).toEqual(["Go.", "One.", "Go.", "Two."]);
   });
 
   test("429 and 500 are followed by another call, 401 by the reason", async () => {
