@@ -1,5 +1,6 @@
 import { AIMessageChunk, type BaseMessage } from "@langchain/core/messages";
 import { describe, expect, test } from "vitest";
+import { collect } from "../../test/helpers/sdk.ts";
 import { createChatOpenAI } from "./chat-openai.ts";
 
 const respond = (body: string, type: string) => async () =>
@@ -14,9 +15,8 @@ async function streamed(...events: (object | string)[]): Promise<BaseMessage> {
 }
 
 async function read(fetch: typeof globalThis.fetch): Promise<BaseMessage> {
-  const chunks = await model(fetch).stream("Hello.");
-  const all = await Array.fromAsync(chunks);
-  return all.reduce((whole, chunk) => whole.concat(chunk));
+  const chunks = await collect(await model(fetch).stream("Hello."));
+  return chunks.reduce((left, right) => left.concat(right));
 }
 
 /** The reply to a request that is answered as a whole. */
