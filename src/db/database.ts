@@ -45,6 +45,9 @@ export function createDatabase({
   });
   // Without this handler a connection that breaks while idle ends the process.
   pool.on("error", onError);
+  // Nor does the pool listen while a client is in use: one that breaks between two statements of a transaction would do
+  // the same. The next statement says what is wrong, and the pool takes no broken client back.
+  pool.on("connect", (client) => client.on("error", () => undefined));
 
   let count = 0;
   const on = (client: pg.Pool | pg.PoolClient): Queryable => ({
