@@ -101,6 +101,17 @@ const faults: [string, Reply, RegExp][] = [
   ["a call written as JSON", '{"name": "bash", "arguments": {"command": "ls"}}', /written as text/],
   ["a call written as fenced JSON", '```json\n[{"name": "bash", "parameters": {}}]\n```', /written as text/],
   ["a call in Mistral's words", '[TOOL_CALLS][{"name": "bash"}]', /written as text/],
+  ["a call in Llama's words", '<|python_tag|>{"name": "bash", "parameters": {}}', /written as text/],
+  ["a call written as Python", '[bash(command="ls")]', /written as text/],
+  ["a call in Gemma's words", '```tool_code\nprint(bash(command="ls"))\n```', /written as text/],
+  ["a call in gpt-oss's words", "<|channel|>commentary to=functions.bash<|message|>{}", /written as text/],
+  ["the end of such a call", 'to=functions.bash {"command": "ls"}', /written as text/],
+  ["a call of a ReAct prompt", "Thought: I must look.\nAction: bash\nAction Input: ls", /written as text/],
+  [
+    "a call that is announced and does not come",
+    { content: "I will look.", finish_reason: "tool_calls" },
+    /announced a tool call/,
+  ],
 ];
 
 describe.each(faults)("%s", (_what, broken, reason) => {
@@ -151,6 +162,8 @@ describe("a good turn", () => {
     ["words about a tag in code", "Write `<tool_call>` around it:\n```\n<tool_call>{}</tool_call>\n```"],
     ["JSON that calls nothing", '{"name": "Ann", "arguments": "none"}'],
     ["a tag that names no tool, in a sentence", "The format begins with <tool_call> and ends there."],
+    ["a tag before a word that has a tool's name in it", "After <tool_call> comes bashful silence."],
+    ["an action that is no tool's", "Action: none\nAction Input: none"],
     [
       "an image without words",
       { content: [{ type: "image_url", image_url: { url: "https://example.com/a.png" } }] },

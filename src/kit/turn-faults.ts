@@ -1,9 +1,17 @@
 // Tells a model's broken turn from a good one, which LangChain does not: it ends the run as a success on each of
-// these. Knows the words of several providers, and the forms in which models write calls as text.
+// these. Knows the words of several providers.
 import type { AIMessage } from "@langchain/core/messages";
+import { isCallAsText } from "./call-as-text.ts";
 
 export interface TurnFault {
-  readonly kind: "cut_off" | "filtered" | "invalid_arguments" | "no_tool_name" | "empty" | "call_as_text";
+  readonly kind:
+    | "cut_off"
+    | "filtered"
+    | "invalid_arguments"
+    | "no_tool_name"
+    | "no_call"
+    | "empty"
+    | "call_as_text";
   /** For a person, to go on after "the model's reply": "was cut off at its length limit". */
   readonly reason: string;
   /** For the model: what to do otherwise. */
@@ -15,6 +23,7 @@ const AGAIN =
 /** finish_reason and its like, in the words of the providers. */
 const CUT_OFF = /^(?:length|max_?tokens|max_output_tokens|model_length)$/i;
 const FILTERED = /^(?:content_filter|safety|recitation|prohibited_content|blocklist)$/i;
+const CALLED = /^(?:tool_calls?|tool_use|function_call)$/i;
 
 /** What is wrong with a turn as `toWholeTurn` gives it, with the names of the tools it could call; undefined when nothing is. */
 export function faultOfTurn(message: AIMessage, tools: readonly string[]): TurnFault | undefined {
@@ -43,12 +52,17 @@ export function faultOfTurn(message: AIMessage, tools: readonly string[]): TurnF
     return { kind: "no_tool_name", reason: "called a tool without naming it", advice };
   }
   if (calls.length > 0) return undefined;
+  if (CALLED.test(finish)) {
+    return { kind: "no_call", reason: "announced a tool call that did not come with it", advice: AGAIN };
+  }
   const said = message.text.replace(/<think>[\s\S]*?(?:<\/think>|$)/g, "").trim();
   if (said === "" && !hasOtherContent(message)) {
     return { kind: "empty", reason: "was empty", advice: "Answer the user, or call a tool." };
   }
   if (isCallAsText(said, tools)) {
-    const advice = `No tool was run. Use the tool interface, not text, to call one of: ${tools.join(", ")}.`;
+    const advice =
+      `No tool was run. Use the tool interface, not text, to call one of: ${tools.join(", ")}. ` +
+      "Text that only shows a call belongs into a code block.";
     return { kind: "call_as_text", reason: "was a tool call written as text", advice };
   }
   return undefined;
@@ -71,25 +85,12 @@ function cutOff(names: readonly string[]): TurnFault {
 }
 
 function finishReason({ response_metadata: metadata, additional_kwargs }: AIMessage): string {
-  const incomplete = metadata.incomplete_details;
-  const detail =
-    typeof incomplete === "object" && incomplete !== null && "reason" in incomplete ? incomplete.reason : "";
-  const found =
-    metadata.finish_reason ??
-    metadata.stop_reason ??
-    metadata.finishReason ??
-    detail ??
-    additional_kwargs.stop_reason;
-  return typeof found === "string" ? found : "";
-}
-
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
+  const incomplete = metadata.incomplete_details as { reason?: unknown } | null | undefined;
+  const reasons: unknown[] = [
+    ...[metadata.finish_reason, metadata.stop_reason, metadata.finishReason],
+    ...[incomplete?.reason, additional_kwargs.stop_reason],
+  ];
+  return reasons.find((reason) => typeof reason === "string") ?? "";
 }
 
 /** Images, audio, files: an answer without words. Thoughts are none. */
@@ -98,27 +99,6 @@ function hasOtherContent({ content }: AIMessage): boolean {
   return content.some(
     ({ type }) => !/^(?:text|reasoning|thinking|redacted_thinking|tool_)/.test(String(type)),
   );
-}
-
-const MARKER =
-  /<tool_call>|<\/?function_calls?>|<function=|<invoke\s+name=|<tool_use>|<tool_code>|\[TOOL_CALLS\]|<\|tool_call|<｜tool/;
-
-/** A call in one of the forms that models fall into. Code that an answer shows is not one. */
-function isCallAsText(text: string, tools: readonly string[]): boolean {
-  const prose = text.replace(/```[\s\S]*?(?:```|$)/g, "").replace(/`[^`\n]*`/g, "");
-  const at = prose.trim().search(MARKER);
-  if (at === 0 || (at > 0 && tools.some((name) => prose.includes(name, at)))) return true;
-  const whole = text.replace(/^```\w*\n([\s\S]*?)\n?```$/, "$1");
-  return isJson(whole) && [JSON.parse(whole)].flat().some((value) => isCallObject(value, tools));
-}
-
-function isCallObject(value: unknown, tools: readonly string[]): boolean {
-  if (typeof value !== "object" || value === null) return false;
-  const { name, function: inner, ...rest } = value as Record<string, unknown>;
-  if (typeof inner === "object") return isCallObject(inner, tools);
-  const called = name ?? inner;
-  const keys = ["arguments", "parameters", "args", "input"];
-  return typeof called === "string" && tools.includes(called) && keys.some((key) => key in rest);
 }
 
 function excerpt(text: string): string {

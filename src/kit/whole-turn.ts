@@ -49,9 +49,11 @@ function readCalls(message: AIMessage): { calls: ToolCalls; invalid: InvalidTool
 }
 
 function joinChunks(message: AIMessageChunk): WrittenCall[] {
-  const calls = new Map<unknown, WrittenCall>();
+  const calls = new Map<string, WrittenCall>();
   for (const [position, chunk] of (message.tool_call_chunks ?? []).entries()) {
-    const key = chunk.index ?? chunk.id ?? `at ${position}`;
+    let key = String(chunk.index ?? chunk.id ?? `at ${position}`);
+    // Some endpoints give every call of a turn the same index, others every part of a call another id.
+    while (chunk.id && isWhole(calls.get(key)) && calls.get(key)?.id !== chunk.id) key += "+";
     const begun = calls.get(key);
     calls.set(key, {
       name: begun?.name || chunk.name || "",
@@ -61,6 +63,10 @@ function joinChunks(message: AIMessageChunk): WrittenCall[] {
     });
   }
   return [...calls.values()];
+}
+
+function isWhole(call: WrittenCall | undefined): boolean {
+  return call !== undefined && call.args.trim() !== "" && parseObject(call.args) !== undefined;
 }
 
 function parseObject(text: string): Record<string, unknown> | undefined {
