@@ -3,8 +3,12 @@ import { describe, expect, test } from "vitest";
 import { collect } from "../../test/helpers/sdk.ts";
 import { createChatOpenAI } from "./chat-openai.ts";
 
-const respond = (body: string, type: string) => async () =>
-  new Response(body, { headers: { "content-type": type } });
+const respond =
+  (body: string, type: string, status = 200) =>
+  async () =>
+    new Response(body, { status, headers: { "content-type": type } });
+
+const KEY = "a-key-of-no-known-form";
 
 /** The reply to a request that is answered with these events, word by word what the endpoint sends. */
 async function streamed(...events: (object | string)[]): Promise<BaseMessage> {
@@ -24,7 +28,7 @@ const whole = (answer: object) =>
   model(respond(JSON.stringify({ id: "chatcmpl-1", ...answer }), "application/json")).invoke("Hello.");
 
 function model(fetch: typeof globalThis.fetch) {
-  const chat = createChatOpenAI({ model: "m", apiKey: "k", configuration: { fetch } });
+  const chat = createChatOpenAI({ model: "m", apiKey: KEY, configuration: { fetch } });
   return chat.withConfig({ maxRetries: 0 } as object);
 }
 
@@ -97,4 +101,18 @@ test.each([
   [{ message: "oops", code: "server_error" }, 500],
 ])("an error in the middle of a stream, %j, has the status %i", async (error, status) => {
   await expect(streamed(HALF, { error })).rejects.toMatchObject({ status, message: error.message });
+});
+
+test("a key that the endpoint repeats is in no error's message or stack", async () => {
+  const said = JSON.stringify({ error: { message: `Invalid key ${KEY}.` } });
+  const refused = model(respond(said, "application/json", 401));
+  const attempts = [refused.invoke("Hello."), refused.stream("Hello."), streamed(HALF, said)];
+  for (const attempt of attempts) {
+    const error = await attempt.then(
+      () => undefined,
+      (thrown: Error) => thrown,
+    );
+    expect(error?.message).toContain("Invalid key [key].");
+    expect(error?.stack).not.toContain(KEY);
+  }
 });

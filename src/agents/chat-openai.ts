@@ -15,6 +15,13 @@ type ConvertDelta = ChatOpenAICompletions["_convertCompletionsDeltaToBaseMessage
 type ConvertMessage = ChatOpenAICompletions["_convertCompletionsMessageToBaseMessage"];
 
 class Completions extends ChatOpenAICompletions {
+  readonly #key: string | undefined;
+
+  constructor(fields: ChatOpenAIFields) {
+    super(fields);
+    this.#key = typeof fields.apiKey === "string" ? fields.apiKey : undefined;
+  }
+
   override async *_streamResponseChunks(
     messages: BaseMessage[],
     options: this["ParsedCallOptions"],
@@ -34,7 +41,7 @@ class Completions extends ChatOpenAICompletions {
         yield chunk;
       }
     } catch (error) {
-      throw toFailure(error);
+      throw withoutKey(toFailure(error), this.#key);
     }
     // A proxy that gives up closes the stream as if all were said.
     if (!hasEnded) throw brokenOff("The stream ended without a finish_reason.");
@@ -46,7 +53,7 @@ class Completions extends ChatOpenAICompletions {
     runManager?: CallbackManagerForLLMRun,
   ): Promise<ChatResult> {
     const result = await super._generate(messages, options, runManager).catch((error: unknown) => {
-      throw toFailure(error);
+      throw withoutKey(toFailure(error), this.#key);
     });
     if (result.generations.length === 0) throw brokenOff("The answer has no choices.");
     return result;
@@ -90,6 +97,16 @@ function toFailure(error: unknown): unknown {
   if (error instanceof SyntaxError) return brokenOff(error.message);
   // What an endpoint reports in the middle of a stream comes without the status that it would have had before it.
   if (isReported(error) && error.status === undefined) error.status = toStatus(error);
+  return error;
+}
+
+/** Some endpoints repeat the key that they refuse, and errors are logged. A short one is no secret, as "none" is not. */
+function withoutKey(error: unknown, key = ""): unknown {
+  if (key.length < 8) return error;
+  for (let cause = error; cause instanceof Error; cause = cause.cause) {
+    cause.message = cause.message.replaceAll(key, "[key]");
+    cause.stack = cause.stack?.replaceAll(key, "[key]");
+  }
   return error;
 }
 
