@@ -43,9 +43,12 @@ interface Writer {
 
 export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLog {
   const waiting = new Set<Writer>();
-  let flushing: Promise<void> | undefined;
+  let flushing = false;
+  /** Resolves when the insert under way has returned: who waits for its own events looks again after each one. */
+  let inserted = Promise.withResolvers<void>();
 
   const flush = async () => {
+    flushing = true;
     // One turn of the event loop: events of the same moment share the insert.
     await new Promise(setImmediate);
     while (waiting.size > 0) {
@@ -68,8 +71,10 @@ export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLo
           waiting.delete(writer);
         }
       }
+      inserted.resolve();
+      inserted = Promise.withResolvers();
     }
-    flushing = undefined;
+    flushing = false;
   };
 
   return {
@@ -82,11 +87,10 @@ export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLo
           writer.pending.push({ runId, token, seq: seq++, event, data });
           writer.uncommitted += data.length + 1;
           waiting.add(writer);
-          flushing ??= flush();
+          if (!flushing) void flush();
         },
         async ready() {
-          while (writer.uncommitted > MAX_UNCOMMITTED && writer.failure === undefined && flushing)
-            await flushing;
+          while (writer.uncommitted > MAX_UNCOMMITTED && writer.failure === undefined) await inserted.promise;
           if (writer.failure !== undefined) throw writer.failure;
         },
         async close() {
@@ -94,7 +98,7 @@ export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLo
           const rest = writer.pending;
           writer.pending = [];
           writer.uncommitted -= size(rest);
-          while (writer.uncommitted > 0 && writer.failure === undefined && flushing) await flushing;
+          while (writer.uncommitted > 0 && writer.failure === undefined) await inserted.promise;
           if (writer.failure !== undefined) throw writer.failure;
           return rest;
         },
@@ -121,8 +125,12 @@ function takeBatch(waiting: Set<Writer>): Map<Writer, NewEvent[]> {
     }
     if (taken.length > 0) batch.set(writer, taken);
     writer.pending.splice(0, taken.length);
-    if (writer.pending.length === 0) waiting.delete(writer);
-    else break;
+    waiting.delete(writer);
+    if (writer.pending.length > 0) {
+      // What did not fit comes after the others: a run that writes without end holds up none of them.
+      waiting.add(writer);
+      break;
+    }
   }
   return batch;
 }
