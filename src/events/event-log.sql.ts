@@ -16,7 +16,8 @@ export interface NewEvent extends EventRow {
 /**
  * Appends events of any number of runs in one statement. Returns the runs that may still write: an event whose token is
  * out of date is left out. `for share` waits for a claim or a finish that is under way, so that a worker that lost the
- * run in the same moment does not slip an event in.
+ * run in the same moment does not slip an event in. In the order of the ids, as `renewLeases` locks them: two
+ * statements that lock several runs in different orders end in a deadlock.
  */
 export async function insertEvents(db: Queryable, events: readonly NewEvent[]): Promise<Set<string>> {
   const rows = await db.query<{ run_id: string }>(
@@ -27,7 +28,7 @@ export async function insertEvents(db: Queryable, events: readonly NewEvent[]): 
      owned as (
        select r.run_id, r.fencing_token from heddle.runs r
        where r.run_id = any ($1::uuid[]) and r.status = 'running'
-       for share
+       order by r.run_id for share
      ),
      written as (
        insert into heddle.run_events (run_id, seq, event, data)

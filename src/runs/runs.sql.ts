@@ -45,17 +45,26 @@ export async function claimRun(
   return run;
 }
 
-/** Renews leases; a run that does not come back is another worker's now. */
+/**
+ * Renews leases; a run that does not come back is another worker's now. The rows are locked in the order of the ids, as
+ * `insertEvents` does: otherwise the two can wait for each other.
+ */
 export const renewLeases = (
   db: Queryable,
   runs: readonly { runId: string; token: string }[],
   leaseSeconds: number,
 ) =>
   db.query<{ run_id: string; cancel_action: CancelAction | null }>(
-    `update heddle.runs r
+    `with mine as (
+       select r.run_id
+       from heddle.runs r
+       join unnest($1::uuid[], $2::bigint[]) as m (run_id, token) on r.run_id = m.run_id and r.fencing_token = m.token
+       where r.status = 'running'
+       order by r.run_id for no key update of r
+     )
+     update heddle.runs r
      set lease_until = clock_timestamp() + make_interval(secs => $3::double precision)
-     from unnest($1::uuid[], $2::bigint[]) as mine (run_id, token)
-     where r.run_id = mine.run_id and r.fencing_token = mine.token and r.status = 'running'
+     from mine where r.run_id = mine.run_id
      returning r.run_id, r.cancel_action`,
     [runs.map((run) => run.runId), runs.map((run) => run.token), leaseSeconds],
   );
