@@ -131,6 +131,15 @@ describe("a failure that does not pass ends the run at once, as an error", () =>
   });
 });
 
+test.each([
+  ["a refusal", answered(400)],
+  ["a conversation that is too long", ContextOverflowError.fromError(answered(400, "too long"))],
+])("the middlewares outside see the status of %s", async (_what, thrown) => {
+  const { wrapModelCall } = createModelErrors();
+  const call = wrapModelCall?.({ runtime: {} } as never, () => Promise.reject(thrown));
+  await expect(call).rejects.toMatchObject({ name: "ModelCallError", status: 400 });
+});
+
 test("an error that is not the endpoint's keeps its class and its words", async () => {
   const { error, calls } = await failure(() => new RangeError("a bug"));
   expect(error).toMatchObject({ name: "RangeError", message: "a bug" });

@@ -91,7 +91,7 @@ function toModelCallError(error: unknown, attempts: number): unknown {
   // What is no failure of the endpoint (a bug, say) keeps its own words and class.
   if (reason === undefined) return error;
   const again = attempts > 1 ? ` It was called ${attempts} times.` : "";
-  return new ModelCallError(reason + again, status, error);
+  return new ModelCallError(reason + again, status ?? statusOf(field(error, "cause")), error);
 }
 
 function statusReason(status: number, error: unknown): string {

@@ -72,6 +72,19 @@ describe("a viewed image", () => {
     expect(shownIn(model)).toEqual([[], ["a.png"], ["a.png"]]);
   });
 
+  test.each([400, 413, 415, 422])(
+    "that the endpoint refuses with %i is left out, the model is told, and the run goes on",
+    async (status) => {
+      const refused = Object.assign(new Error("no"), { status });
+      const { turn, model } = createAgent([views("a.png"), refused, "I could not see it."]);
+      const { messages, viewed_images } = await turn("What is it?");
+      expect(messages.at(-1)?.text).toBe("I could not see it.");
+      expect(viewed_images).toEqual({});
+      expect(shownIn(model)).toEqual([[], ["a.png"], []]);
+      expect(model.requests[2]?.messages.at(-1)?.text).toMatch(/^You cannot be shown "a\.png": .* refused/);
+    },
+  );
+
   test("waits in the state for the next turn when the run ends before the model saw it", async () => {
     const { turn, model, state } = createAgent([views("a.png"), new Error("503"), "A cat."]);
     await expect(turn("What is it?")).rejects.toThrow("503");

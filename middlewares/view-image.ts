@@ -20,8 +20,14 @@ export function createViewImage({ hasVision }: ViewImageOptions) {
       const tools = sees ? request.tools : request.tools.filter((tool) => tool.name !== "view_image");
       const images = Object.entries(request.state.viewed_images ?? {});
       if (images.length === 0) return handler({ ...request, tools });
-      const shown = sees ? toImages(images) : toNotice(images);
-      const reply = await handler({ ...request, tools, messages: [...request.messages, shown] });
+      const withLast = async (last: HumanMessage) =>
+        handler({ ...request, tools, messages: [...request.messages, last] });
+      const reply = sees
+        ? await withLast(toImages(images)).catch((error: unknown) => {
+            if (!isRefused(error)) throw error;
+            return withLast(toNotice(images, "the model endpoint refused the request with them"));
+          })
+        : await withLast(toNotice(images, "this model reads no images"));
       // The reply itself is written by the agent; anything else is a structured response, which ends it.
       return AIMessage.isInstance(reply) ? new Command({ update: { viewed_images: {} } }) : reply;
     },
@@ -38,7 +44,16 @@ function toImages(images: Images): HumanMessage {
   return new HumanMessage({ content });
 }
 
-function toNotice(images: Images): HumanMessage {
+function toNotice(images: Images, why: string): HumanMessage {
   const paths = images.map(([path]) => JSON.stringify(path)).join(", ");
-  return new HumanMessage(`You cannot be shown ${paths}: this model reads no images.`);
+  return new HumanMessage(`You cannot be shown ${paths}: ${why}.`);
+}
+
+/**
+ * Whether the endpoint found fault with the request: an image may be broken, too large or of a kind that it does not
+ * know. It would find the same in every later call, since images stay until a call succeeds.
+ */
+function isRefused(error: unknown): boolean {
+  const status = error instanceof Error && "status" in error ? error.status : undefined;
+  return status === 400 || status === 413 || status === 415 || status === 422;
 }
