@@ -20,8 +20,8 @@ export interface App extends Wired {
   readonly statements: () => number;
 }
 
-/** Longest wait for the first connection: a start that fails is to fail soon. */
-const FIRST_CONNECTION_MS = 1_000;
+/** Longest wait for the first connection, in looks of 50 ms: a start that fails is to fail soon. */
+const FIRST_CONNECTION_LOOKS = 20;
 
 const packageJson = JSON.parse(readFileSync(new URL("../package.json", import.meta.url), "utf8"));
 
@@ -58,6 +58,7 @@ export async function buildApp(config: Config, langgraphFile: string): Promise<A
     const wired = await wire({
       config,
       db,
+      databaseUrl: url,
       sources,
       log,
       versions: { heddle: packageJson.version, langgraph: packageJson.dependencies["@langchain/langgraph"] },
@@ -99,16 +100,24 @@ const openEmbedded = (dataDir: string, log: Logger) =>
     onEvent: (event, error) => log.error({ err: error }, `the embedded PostgreSQL ${event}`),
   });
 
-/** @throws StartupError when no connection can be made within a second */
+/**
+ * @throws StartupError when no connection can be made within a second. It is counted in turns of the event loop: while
+ * LangGraph loads, or many servers start at once, nothing is heard for longer than that.
+ */
 async function tryConnection(url: string): Promise<void> {
   const probe: Database = createDatabase({
     url,
     max: 1,
-    connectionTimeoutMs: FIRST_CONNECTION_MS,
+    connectionTimeoutMs: 30_000,
     onError: () => undefined,
   });
+  const { promise: timeUp, reject } = Promise.withResolvers<never>();
+  let looks = 0;
+  const look = setInterval(() => {
+    if (++looks === FIRST_CONNECTION_LOOKS) reject(new Error("no answer within a second"));
+  }, 50);
   try {
-    await probe.query("select 1");
+    await Promise.race([probe.query("select 1"), timeUp]);
   } catch (error) {
     const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
     throw new StartupError(
@@ -119,7 +128,9 @@ async function tryConnection(url: string): Promise<void> {
       },
     );
   } finally {
-    await probe.close();
+    clearInterval(look);
+    // Not awaited: it would wait for a connection that is still being made.
+    void probe.close();
   }
 }
 

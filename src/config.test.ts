@@ -62,6 +62,14 @@ describe("settings", () => {
     );
   });
 
+  it("hold a time with its unit", () => {
+    const seconds = (EVENT_RETENTION: string) => load({ EVENT_RETENTION }).eventRetentionSeconds;
+    expect(["30s", "5m", "24h", "7d", ""].map(seconds)).toEqual([30, 300, 86_400, 604_800, 86_400]);
+    for (const wrong of ["24", "h", "0s", "-1h", "1.5h", "1w", "1h 5m", "3651d", "999999999d"]) {
+      expect(refusal({ EVENT_RETENTION: wrong }).message).toContain("EVENT_RETENTION is");
+    }
+  });
+
   it("never show a password", () => {
     expect(refusal({ DATABASE_URL: "mysql://u:hunter2@h/d" }).message).not.toContain("hunter2");
   });

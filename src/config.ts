@@ -15,6 +15,7 @@ import {
 } from "./config/file.ts";
 import {
   type LogLevel,
+  type Role,
   type SandboxSetting,
   SECRET_SETTINGS,
   SETTINGS,
@@ -30,12 +31,17 @@ export interface Config {
   /** Absolute. */
   readonly dataDir: string;
   readonly databaseUrl: string | undefined;
+  readonly redisUrl: string | undefined;
+  readonly role: Role;
   /** The models to choose from, the default first; empty means the demo model. */
   readonly models: readonly ModelSettings[];
   readonly sandbox: SandboxSetting;
   readonly workers: number;
   readonly leaseSeconds: number;
+  readonly maxAttempts: number;
+  readonly stuckSeconds: number;
   readonly graceSeconds: number;
+  readonly eventRetentionSeconds: number;
   readonly maxBodyBytes: number;
   readonly maxUploadBytes: number;
   readonly corsOrigins: readonly string[];
@@ -69,11 +75,16 @@ export function loadConfig(sources: Sources = {}): Config {
     port: settings.PORT,
     dataDir: path.resolve(cwd, settings.DATA_DIR),
     databaseUrl: settings.DATABASE_URL,
+    redisUrl: settings.REDIS_URL,
+    role: settings.ROLE,
     models: toModels(file.models, settings, env),
     sandbox: settings.SANDBOX,
-    workers: settings.WORKERS,
+    workers: settings.ROLE === "api" ? 0 : settings.WORKERS,
     leaseSeconds: settings.LEASE_SECONDS,
+    maxAttempts: settings.MAX_ATTEMPTS,
+    stuckSeconds: settings.STUCK_SECONDS,
     graceSeconds: settings.GRACE_SECONDS,
+    eventRetentionSeconds: settings.EVENT_RETENTION,
     maxBodyBytes: settings.MAX_BODY_MB * MEBIBYTE,
     maxUploadBytes: settings.MAX_UPLOAD_MB * MEBIBYTE,
     corsOrigins: settings.CORS_ORIGINS,

@@ -30,6 +30,10 @@ export const ERRORS = {
     summary: "The thread has no graph yet: run it once, or set metadata.graph_id.",
   },
   run_in_progress: { status: 422, summary: "The thread is running and the multitask strategy is reject." },
+  idempotency_key_reused: {
+    status: 422,
+    summary: "Another request was sent with this Idempotency-Key.",
+  },
   file_not_found: { status: 404, summary: "The thread has no such file." },
   file_not_regular: { status: 400, summary: "The path is a folder, a link or a device, not a regular file." },
   path_outside: { status: 400, summary: "The path is not inside the thread's folders." },

@@ -13,7 +13,7 @@ async function main(): Promise<void> {
   const config = loadConfig();
   await checkPort(config);
   const app = await buildApp(config, path.resolve(readArguments().config));
-  const stop = stopOnce(app);
+  const stop = stopOnce(app, config);
   // A promise that a graph has forgotten must not take the other runs with it.
   process.on("unhandledRejection", (error) =>
     app.log.error(error, "a promise was rejected and nobody looked"),
@@ -102,10 +102,16 @@ function describe({ graphs, database, models, sandbox }: App, config: Config, ur
   ];
 }
 
-function stopOnce(app: App): () => void {
+/** What a stop may take beyond the grace time. */
+const CLOSING_MS = 800;
+
+function stopOnce(app: App, { graceSeconds }: Config): () => void {
   return () => {
     print("Heddle stops: running runs are given time to end. Once more to stop at once.");
     const now = () => process.exit(1);
+    // A graph that does not look at its signal, or a database that is away, must not hold up the end. What is not
+    // given back to the queue by then goes on when its lease runs out.
+    setTimeout(now, graceSeconds * 1_000 + CLOSING_MS).unref();
     process.once("SIGINT", now);
     process.once("SIGTERM", now);
     app.close().then(

@@ -8,8 +8,13 @@ import { createAssistants } from "./assistants/assistants.ts";
 import type { Config } from "./config.ts";
 import { Checkpointer } from "./db/checkpointer.ts";
 import type { Database } from "./db/database.ts";
+import { createPatient } from "./db/patient.ts";
 import { createEventLog } from "./events/event-log.ts";
 import { createHub } from "./events/hub.ts";
+import { startPolling } from "./events/poll-log.ts";
+import { openPostgresChannel } from "./events/postgres-channel.ts";
+import { openRedisChannel } from "./events/redis-channel.ts";
+import { createWakeups } from "./events/wakeups.ts";
 import { createThreadFiles } from "./files/thread-files.ts";
 import type { GraphSource } from "./graphs/langgraph-json.ts";
 import { loadGraphs } from "./graphs/registry.ts";
@@ -37,20 +42,34 @@ export interface Wired {
 interface WireOptions {
   readonly config: Config;
   readonly db: Database;
+  readonly databaseUrl: string;
   readonly sources: readonly GraphSource[];
   readonly log: Logger;
   readonly versions: { readonly heddle: string; readonly langgraph: string };
 }
 
 /** @throws StartupError when a graph cannot be loaded or the configured sandbox does not work here */
-export async function wire({ config, db, sources, log, versions }: WireOptions): Promise<Wired> {
-  const checkpointer = new Checkpointer(db);
+export async function wire({ config, db, databaseUrl, sources, log, versions }: WireOptions): Promise<Wired> {
+  // A run that is running outlives a database that restarts: its writes wait for it as long as its lease could last.
+  const patient = createPatient(db, config.leaseSeconds * 1_000);
+  const checkpointer = new Checkpointer(db, patient);
   const graphs = await loadGraphs(sources, checkpointer);
   const files = createThreadFiles({ dataDir: config.dataDir });
   const sandbox = await describeSandbox(config, files);
 
-  const hub = createHub();
-  const events = createEventLog({ db, hub });
+  const wakeups = createWakeups({
+    open: config.redisUrl
+      ? openRedisChannel({ url: config.redisUrl, log })
+      : openPostgresChannel({ url: databaseUrl, db, log }),
+    listener: {
+      queue: () => worker.wake(),
+      cancel: (runId) => worker.check(runId),
+      run: (runId) => hub.wake(runId),
+    },
+    log,
+  });
+  const hub = createHub(wakeups.changed);
+  const events = createEventLog({ db: patient, hub });
   const assistants = createAssistants({ db, graphs });
   await assistants.sync();
   const threads = createThreads({ db });
@@ -59,15 +78,29 @@ export async function wire({ config, db, sources, log, versions }: WireOptions):
     db,
     log,
     concurrency: config.workers,
+    databaseUrl,
     leaseSeconds: config.leaseSeconds,
-    execute: (run, signal) => executeRun({ db, graphs, checkpointer, events, hub, log }, run, signal),
+    stuckSeconds: config.stuckSeconds,
+    maxCrashes: config.maxAttempts,
+    execute: (run, signal) =>
+      executeRun({ db, patient, graphs, checkpointer, events, hub, log }, run, signal),
     onCrashed: (run) => {
       log.error({ run_id: run.run_id, thread_id: run.thread_id }, "run has crashed its worker too often");
       hub.wake(run.run_id);
     },
   });
   const removeFiles = (threadId: string) => files.removeThread(threadId);
-  const runs = createRuns({ db, hub, assistants, threads, states, worker, removeFiles });
+  const runs = createRuns({
+    db,
+    hub,
+    wakeups,
+    checkpointer,
+    assistants,
+    threads,
+    states,
+    worker,
+    removeFiles,
+  });
 
   const draining = new AbortController();
   const stopping = new AbortController();
@@ -89,11 +122,25 @@ export async function wire({ config, db, sources, log, versions }: WireOptions):
     runs,
     files,
     checkDatabase: async () => void (await db.query("select 1")),
+    role: config.role,
     draining: draining.signal,
     stopping: stopping.signal,
   });
   worker.start();
-  const stopSweeping = startSweeping({ db, runs, log });
+  const stopPolling = startPolling({
+    db,
+    hub,
+    log,
+    announce: (runId) => {
+      if (!worker.has(runId)) wakeups.send({ kind: "follow", runId });
+    },
+  });
+  const stopSweeping = startSweeping({
+    db,
+    runs,
+    eventRetentionSeconds: config.eventRetentionSeconds,
+    log,
+  });
 
   return {
     server,
@@ -105,8 +152,13 @@ export async function wire({ config, db, sources, log, versions }: WireOptions):
       draining.abort();
       stopSweeping();
       await worker.close(config.graceSeconds * 1000);
+      // What was given back to the queue is for the others.
+      wakeups.send({ kind: "queue" });
+      await graphs.close().catch((error: unknown) => log.error(error, "a graph could not be closed"));
       stopping.abort();
       await server.close();
+      stopPolling();
+      await wakeups.close();
     },
   };
 }

@@ -69,6 +69,23 @@ describe("a turn of the lead agent", () => {
   });
 });
 
+test("what a middleware keeps for itself is in the checkpoint, and in nothing that a client reads", async () => {
+  const todos = [{ title: "Write", status: "pending" }];
+  const lead = await createTestLead([
+    { tool_calls: [{ name: "write_todos", args: { todos } }] },
+    ..."abcdef",
+  ]);
+  const options = { context: { is_plan_mode: true } };
+  const values = (await lead.stream("Write.", "values", options)) as object[];
+  const updates = (await lead.stream("Go on.", "updates", options)) as object[];
+  const shown = [...values, ...updates.flatMap(Object.values), await lead.state()];
+  expect(shown.flatMap(Object.keys).filter((key) => key.startsWith("_"))).toEqual([]);
+  expect(Object.keys(values.at(-1) ?? {})).toEqual(expect.arrayContaining(["messages", "todos", "title"]));
+  const config = { configurable: { thread_id: lead.threadId } };
+  const kept = await (lead.graph.checkpointer as MemorySaver).get(config);
+  expect(kept?.channel_values._todo_reminders).toHaveLength(4);
+});
+
 describe("the model of a run", () => {
   test.each(["configurable", "context"])("is chosen by model_name in %s", async (place) => {
     const lead = await createTestLead(["first"], { others: { small: new ScriptedModel(["second"]) } });

@@ -67,5 +67,9 @@ export function createLead({ files, sandboxes, models, tools, settings, log, mid
     contextSchema,
     middleware: [fuseMiddlewares("chain", [createSelectModel(models), ...chain], { agentName: NAME })],
   });
-  return agent.withConfig({ recursionLimit: limits.recursion_limit }).graph;
+  const { graph } = agent.withConfig({ recursionLimit: limits.recursion_limit });
+  // LangChain keeps keys with `_` out of input and output, but not out of the state and streamed values that clients
+  // read. `withConfig` has made a copy: the edges of the graph still read every channel.
+  graph.streamChannels = graph.streamChannelsList.filter((key) => !key.startsWith("_"));
+  return graph;
 }

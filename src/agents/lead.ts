@@ -35,3 +35,6 @@ export const graph = createLead({
   settings: config,
   log: (entry) => log.warn(entry),
 });
+
+/** Called when the server stops: commands that still run are killed, scratch folders are removed. */
+export const close = () => sandboxes.close();

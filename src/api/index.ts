@@ -33,6 +33,8 @@ interface ApiOptions {
   readonly states: ThreadStates;
   readonly runs: Runs;
   readonly files: ThreadFiles;
+  /** A `worker` answers only questions about itself. */
+  readonly role: "all" | "api" | "worker";
   readonly checkDatabase: () => Promise<void>;
   /** Aborts when the server is told to stop. */
   readonly draining: AbortSignal;
@@ -43,7 +45,7 @@ interface ApiOptions {
 const EXPOSED_HEADERS = ["content-location", "location", "x-pagination-total", "x-pagination-next"];
 
 export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
-  const { limits, stopping } = options;
+  const { limits } = options;
   const app = Fastify({
     loggerInstance: options.log,
     logController: new LogController({ disableRequestLogging: true }),
@@ -64,9 +66,10 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
   });
 
   metaRoutes(app, options);
+  if (options.role === "worker") return app;
   assistantRoutes(app, options);
   threadRoutes(app, options);
-  runRoutes(app, { runs: options.runs, stopping });
+  runRoutes(app, options);
   artifactRoutes(app, options);
   // In a scope of its own: only here are multipart bodies read.
   await app.register(async (scope) =>

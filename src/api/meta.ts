@@ -17,7 +17,10 @@ export function metaRoutes(
 ): void {
   app.get("/ok", async () => {
     if (draining.aborted) throw new AppError("shutting_down", "The server is stopping.");
-    await checkDatabase();
+    await checkDatabase().catch((cause: unknown) => {
+      // Whatever the reason: whoever asks is to send nothing here for now.
+      throw new AppError("database_unavailable", "The database does not answer.", { cause });
+    });
     return { ok: true };
   });
 

@@ -1,5 +1,6 @@
 // From the body and headers of a request to the run it asks for.
 import type { IncomingHttpHeaders } from "node:http";
+import { AppError } from "../errors.ts";
 import type { RunRequest } from "../runs/create-run.ts";
 import type { StreamMode } from "../runs/run-kwargs.ts";
 import type { RunBody } from "./schemas/runs.ts";
@@ -30,12 +31,21 @@ export function toRunRequest(
     ifNotExists: body.if_not_exists ?? "reject",
     onCompletion: body.on_completion ?? "delete",
     afterSeconds: body.after_seconds ?? 0,
+    idempotencyKey: toKey(headers["idempotency-key"]),
     headers: toConfigurable(headers),
   };
 }
 
 const toModes = (mode: StreamMode | StreamMode[] | undefined): StreamMode[] =>
   mode === undefined || mode.length === 0 ? ["values"] : [...new Set([mode].flat())];
+
+/** @throws AppError invalid_request */
+function toKey(header: string | string[] | undefined): string | undefined {
+  if (header === undefined) return undefined;
+  const key = String(header);
+  if (key.length >= 1 && key.length <= 255) return key;
+  throw new AppError("invalid_request", "Idempotency-Key must have 1 to 255 characters.");
+}
 
 const SECRET = new Set(["x-api-key", "x-tenant-id", "x-service-key", "x-auth-scheme"]);
 

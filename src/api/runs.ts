@@ -12,13 +12,15 @@ import { parseLastEventId, sendEvents, sendWhenReady, untilGone } from "./sse.ts
 
 interface RunRoutes {
   readonly runs: Runs;
-  /** Aborts when the server stops: open streams end. */
+  /** Aborts when the server is told to stop. */
+  readonly draining: AbortSignal;
+  /** Aborts when the time for that is over: open streams end. */
   readonly stopping: AbortSignal;
 }
 
 type Request = FastifyRequest<{ Body?: unknown; Params?: unknown }>;
 
-export function runRoutes(server: FastifyInstance, { runs, stopping }: RunRoutes): void {
+export function runRoutes(server: FastifyInstance, { runs, draining, stopping }: RunRoutes): void {
   const app = server.withTypeProvider<ZodTypeProvider>();
 
   const create = (request: Request, body: RunBody, threadId: string | undefined) =>
@@ -41,7 +43,7 @@ export function runRoutes(server: FastifyInstance, { runs, stopping }: RunRoutes
   ) => {
     const signal = untilGone(reply, stopping);
     const pages = runs.follow(run.run_id, { ...(after === undefined ? {} : { after }), isNew, signal });
-    await sendEvents(request, reply, pages, signal);
+    await sendEvents(request, reply, pages, { signal, draining });
     if (cancel) await cancelIfGone(request, run, signal);
   };
 
@@ -78,23 +80,23 @@ export function runRoutes(server: FastifyInstance, { runs, stopping }: RunRoutes
       stateless ? undefined : (request.params as { thread_id: string }).thread_id;
 
     app.post(prefix, { schema }, async (request, reply) => {
-      const run = await create(request, request.body, threadOf(request));
+      const { run } = await create(request, request.body, threadOf(request));
       pointTo(reply, run, stateless);
       return show(run);
     });
 
     app.post(`${prefix}/wait`, { schema }, async (request, reply) => {
-      const run = await create(request, request.body, threadOf(request));
+      const { run, isNew } = await create(request, request.body, threadOf(request));
       pointTo(reply, run, stateless);
-      await wait(request, reply, run, { isNew: true, cancel: request.body.on_disconnect === "cancel" });
+      await wait(request, reply, run, { isNew, cancel: request.body.on_disconnect === "cancel" });
     });
 
     app.post(`${prefix}/stream`, { schema }, async (request, reply) => {
-      const run = await create(request, request.body, threadOf(request));
+      const { run, isNew } = await create(request, request.body, threadOf(request));
       pointTo(reply, run, stateless);
       await stream(request, reply, run, {
         after: -1,
-        isNew: true,
+        isNew,
         cancel: request.body.on_disconnect === "cancel",
       });
     });
@@ -137,7 +139,7 @@ export function runRoutes(server: FastifyInstance, { runs, stopping }: RunRoutes
       const run = await runs.get(thread_id, run_id);
       await runs.cancel(thread_id, run_id, query.action);
       if (!query.wait) return reply.status(202).send();
-      for await (const _ of runs.follow(run.run_id, { signal: untilGone(reply, stopping) }));
+      for await (const _ of runs.follow(run.run_id, { unread: true, signal: untilGone(reply, stopping) }));
       return reply.status(204).send();
     },
   );

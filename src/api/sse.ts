@@ -2,10 +2,12 @@
 // and says that it is alive when there is nothing to send.
 import { once } from "node:events";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { EventRow } from "../events/event-log.sql.ts";
+import type { FollowedEvent } from "../events/follow.ts";
 
 /** The SDK takes a stream for dead after three missed heartbeats, once it has seen two. */
 const HEARTBEAT_MS = 5_000;
+/** How soon a client is to connect again when its stream is broken off because the server stops. */
+const RETRY_MS = 500;
 
 /** Aborts when the client has gone or the server stops. */
 export function untilGone(reply: FastifyReply, stopping: AbortSignal): AbortSignal {
@@ -15,16 +17,19 @@ export function untilGone(reply: FastifyReply, stopping: AbortSignal): AbortSign
 }
 
 /**
- * Sends pages of events until they end or `signal` aborts. `onError` is what to tell a reader whose stream breaks.
+ * Sends pages of events until they end. When `signal` aborts, or the pages cannot be read, the connection is broken: a
+ * stream that ends in good order would tell the client that the run has ended. It connects again, with Last-Event-ID.
  */
 export async function sendEvents(
   request: FastifyRequest,
   reply: FastifyReply,
-  pages: AsyncIterable<readonly EventRow[]>,
-  signal: AbortSignal,
+  pages: AsyncIterable<readonly FollowedEvent[]>,
+  { signal, draining }: { signal: AbortSignal; draining: AbortSignal },
 ): Promise<void> {
   const raw = openStream(reply, "text/event-stream");
   raw.flushHeaders();
+  const hint = () => raw.write(`retry: ${RETRY_MS}\n\n`);
+  draining.addEventListener("abort", hint, { once: true });
   const heartbeat = setInterval(() => raw.write(": heartbeat\n\n"), HEARTBEAT_MS);
   try {
     for await (const page of pages) {
@@ -32,17 +37,13 @@ export async function sendEvents(
       if (!raw.write(text) && !signal.aborted) await once(raw, "drain", { signal });
       heartbeat.refresh();
     }
+    if (!signal.aborted) raw.end();
   } catch (error) {
-    if (!signal.aborted) {
-      request.log.error(error, "stream broke off");
-      // No id: a client that reconnects goes on behind the last event it has.
-      raw.write(
-        `event: error\ndata: {"error":"StreamError","message":"The stream broke off. Connect again."}\n\n`,
-      );
-    }
+    if (!signal.aborted) request.log.error(error, "stream broke off");
   } finally {
     clearInterval(heartbeat);
-    raw.end();
+    draining.removeEventListener("abort", hint);
+    if (!raw.writableEnded) raw.destroy();
   }
 }
 
@@ -79,10 +80,13 @@ function openStream(reply: FastifyReply, contentType: string) {
 }
 
 // data is one line of JSON. The event's name ends with names of nodes, which a graph's author may write as he likes.
-const toFrame = ({ seq, event, data }: EventRow) =>
-  `event: ${event.replaceAll(/[\r\n]/g, " ")}\ndata: ${data}\nid: ${seq}\n\n`;
+const toFrame = ({ seq, event, data }: FollowedEvent) =>
+  `event: ${event.replaceAll(/[\r\n]/g, " ")}\ndata: ${data}\n${seq === undefined ? "" : `id: ${seq}\n`}\n`;
 
-/** The seq after which to go on; -1 is the start. What is no such number is the start as well. */
+/**
+ * The seq after which to go on; -1 is the start, which is what SDKs mean by "-1". What is no such number is the start as
+ * well; `follow` treats a number that the run does not have in the same way. Without the header: only what is new.
+ */
 export function parseLastEventId(header: string | string[] | undefined): number | undefined {
   if (header === undefined) return undefined;
   const text = String(header).trim();

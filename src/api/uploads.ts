@@ -116,5 +116,17 @@ function toUploadError(error: unknown, { maxFiles }: UploadRoutes): unknown {
       details: { max_files: maxFiles },
     });
   }
+  // The parser's own errors have no code.
+  const message = error instanceof Error ? error.message : "";
+  if (message === "Multipart: Boundary not found") {
+    return new AppError("unsupported_media_type", "The content type must name the boundary of its parts.", {
+      cause: error,
+    });
+  }
+  if (message.includes("end of multipart data")) {
+    return new AppError("upload_incomplete", "The upload ended before all of it had arrived.", {
+      cause: error,
+    });
+  }
   return error;
 }

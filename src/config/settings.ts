@@ -7,6 +7,18 @@ const optionalText = z.preprocess(
 );
 const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
 
+const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
+/** A time such as 24h, as seconds; at most 10 years. */
+const duration = (byDefault: string) =>
+  z
+    .string()
+    .default(byDefault)
+    .transform((text) => {
+      const [, count, unit = ""] = /^([1-9]\d{0,8})([smhd])$/.exec(text.trim()) ?? [];
+      return Number(count) * SECONDS[unit as keyof typeof SECONDS];
+    })
+    .pipe(z.number().max(3650 * SECONDS.d));
+
 interface Setting<T extends z.ZodType = z.ZodType> {
   readonly schema: T;
   /** What the value may be, for the error message. */
@@ -30,6 +42,7 @@ const setting = <T extends z.ZodType>(
 });
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
+const ROLES = ["all", "api", "worker"] as const;
 const SANDBOXES = ["auto", "bubblewrap", "virtual", "local"] as const;
 
 /** Every environment variable Heddle reads. `.env.example` is compared with this table by test/documents.test.ts. */
@@ -57,11 +70,29 @@ export const SETTINGS = {
       z
         .string()
         .regex(/^postgres(ql)?:\/\//)
+        .refine((text) => URL.canParse(text))
         .optional(),
     ),
     "postgres://user:password@host:5432/database",
     "",
     "PostgreSQL 14 or later. Empty: Heddle starts its own PostgreSQL in DATA_DIR.",
+  ),
+  REDIS_URL: setting(
+    optionalText.pipe(
+      z
+        .string()
+        .regex(/^rediss?:\/\//)
+        .optional(),
+    ),
+    "redis://user:password@host:6379",
+    "",
+    "Redis for wake-ups between several servers. Empty: PostgreSQL carries them. Nothing is kept in it.",
+  ),
+  ROLE: setting(
+    z.enum(ROLES).default("all"),
+    ROLES.join(", "),
+    "all",
+    "What this server does: takes requests (api), runs runs (worker) or both (all).",
   ),
   OPENAI_API_KEY: setting(
     optionalText,
@@ -99,11 +130,29 @@ export const SETTINGS = {
     "15",
     "Seconds after which another worker takes over a run whose worker fell silent.",
   ),
+  MAX_ATTEMPTS: setting(
+    whole(1, 100).default(3),
+    "an integer from 1 to 100",
+    "3",
+    "Workers that a run may end (by a crash, or by falling silent) before it is given up as an error.",
+  ),
+  STUCK_SECONDS: setting(
+    whole(10, 86400).default(60),
+    "an integer from 10 to 86400",
+    "60",
+    "Seconds that a graph may block the event loop before the process ends itself, so that its runs go on.",
+  ),
   GRACE_SECONDS: setting(
     whole(0, 3600).default(10),
     "an integer from 0 to 3600",
     "10",
     "Seconds that running runs get to end when the server is told to stop.",
+  ),
+  EVENT_RETENTION: setting(
+    duration("24h"),
+    "a whole number and a unit, s, m, h or d, from 1s to 3650d",
+    "24h",
+    "How long after a run's end its events can be streamed again; then they are deleted.",
   ),
   MAX_BODY_MB: setting(
     whole(1, 1024).default(16),
@@ -146,8 +195,9 @@ export const SETTINGS = {
 } satisfies Record<string, Setting>;
 
 /** Settings that hold a password: their value is never printed. */
-export const SECRET_SETTINGS: ReadonlySet<string> = new Set(["DATABASE_URL", "OPENAI_API_KEY"]);
+export const SECRET_SETTINGS: ReadonlySet<string> = new Set(["DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY"]);
 
 export type Settings = { [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]["schema"]> };
+export type Role = (typeof ROLES)[number];
 export type SandboxSetting = (typeof SANDBOXES)[number];
 export type LogLevel = (typeof LOG_LEVELS)[number];

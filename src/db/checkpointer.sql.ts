@@ -3,12 +3,13 @@
 /**
  * Who holds the thread's newest fencing token may write ($1: the thread, $2: the token; no token, no check).
  * `for key share` waits for a claim that is under way, which locks the thread row `for update`: without it a paused
- * worker could check its token, lose the thread, and still write.
+ * worker could check its token, lose the thread, and still write. The id is cast and not the column, so that the primary
+ * key finds the row; in a `case`, because without a token the thread's id may be any text.
  */
 const FENCE = `
 fence as (
   select 1 from heddle.threads
-  where $2::bigint is not null and thread_id::text = $1::text and fencing_token = $2::bigint
+  where thread_id = case when $2::bigint is not null then $1::text::uuid end and fencing_token = $2::bigint
   for key share
 ),
 allowed as (
@@ -53,19 +54,22 @@ export const PUT_WRITES_REPLACE = putWrites(
   "do update set channel = excluded.channel, type = excluded.type, blob = excluded.blob",
 );
 
-/** The row shape that PostgresSaver's loaders take. */
+/** The row shape that PostgresSaver's loaders take. A cast to bytea, as it has it, fails on a name with a backslash. */
 export const SELECT = `
 select
   thread_id, checkpoint, checkpoint_ns, checkpoint_id, parent_checkpoint_id, metadata,
   (
-    select array_agg(array[bl.channel::bytea, bl.type::bytea, bl.blob])
+    select array_agg(array[convert_to(bl.channel, 'UTF8'), convert_to(bl.type, 'UTF8'), bl.blob])
     from jsonb_each_text(checkpoint -> 'channel_versions') as version
     join heddle.checkpoint_blobs bl
       on bl.thread_id = cp.thread_id and bl.checkpoint_ns = cp.checkpoint_ns
       and bl.channel = version.key and bl.version = version.value
   ) as channel_values,
   (
-    select array_agg(array[cw.task_id::bytea, cw.channel::bytea, cw.type::bytea, cw.blob] order by cw.task_id, cw.idx)
+    select array_agg(
+      array[convert_to(cw.task_id, 'UTF8'), convert_to(cw.channel, 'UTF8'), convert_to(cw.type, 'UTF8'), cw.blob]
+      order by cw.task_id, cw.idx
+    )
     from heddle.checkpoint_writes cw
     where cw.thread_id = cp.thread_id and cw.checkpoint_ns = cp.checkpoint_ns and cw.checkpoint_id = cp.checkpoint_id
   ) as pending_writes
@@ -73,7 +77,7 @@ from heddle.checkpoints cp`;
 
 /** Tasks that a checkpoint of format 3 or older kept as writes of its parent. */
 export const SELECT_PENDING_SENDS = `
-select checkpoint_id, array_agg(array[type::bytea, blob] order by task_id, idx) as pending_sends
+select checkpoint_id, array_agg(array[convert_to(type, 'UTF8'), blob] order by task_id, idx) as pending_sends
 from heddle.checkpoint_writes
 where thread_id = $1::text and checkpoint_id = any ($2::text[]) and channel = $3::text
 group by checkpoint_id`;

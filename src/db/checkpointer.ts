@@ -22,8 +22,9 @@ import {
   SELECT,
   SELECT_PENDING_SENDS,
 } from "./checkpointer.sql.ts";
-import type { Database } from "./database.ts";
-import { createSerializer, dump } from "./serializer.ts";
+import type { Database, Queryable } from "./database.ts";
+import { createSerializer, decode, dump } from "./serializer.ts";
+import { storableJson } from "./storable-json.ts";
 
 /** Key in `configurable` under which a run carries its fencing token. LangGraph keeps `__` keys out of metadata. */
 export const FENCE_KEY = "__heddle_fence";
@@ -34,6 +35,13 @@ export class FencedError extends Error {
     super(`Another worker has taken over thread ${threadId}.`);
     this.name = "FencedError";
   }
+}
+
+/** Sees the checkpoints that the holder of a fencing token stores and loads. Must not throw. */
+export interface CheckpointWatcher {
+  /** In the moment in which the values become bytes. */
+  onPut(ns: string, checkpoint: Checkpoint, written: Promise<unknown>, newVersions: ChannelVersions): void;
+  onLoad(ns: string, checkpoint: Checkpoint): void;
 }
 
 type Row = {
@@ -49,23 +57,40 @@ type Row = {
 
 export class Checkpointer extends PostgresSaver {
   readonly #db: Database;
+  readonly #patient: Queryable;
+  readonly #watchers = new Map<string, CheckpointWatcher>();
+  #step: { readonly after: number | string | undefined; readonly next: string } | undefined;
 
-  constructor(db: Database) {
+  /** `patient`: for a run's own reads and writes, which wait for a database that is away. */
+  constructor(db: Database, patient: Queryable = db) {
     super(db.pool, createSerializer(), { schema: "heddle" });
     this.#db = db;
+    this.#patient = patient;
     // Our own migrations make the tables.
     this.isSetup = true;
   }
 
   /**
    * A counter and a random part: two forks never give the same version to different values (the stock integer
-   * versions do). The leading letter sorts after the digits of threads that the official saver wrote.
+   * versions do). Channels that one step writes share a version, as the stock ones do: by that LangGraph sees that two
+   * nodes ran in the same step. It asks for them one after the other in one go, so the last answer is kept that long.
    */
   override getNextVersion(current: number | string | undefined): never {
-    const count = typeof current === "string" ? Number.parseInt(current.slice(1), 10) : (current ?? 0);
-    const next = `v${String(count + 1).padStart(12, "0")}.${randomBytes(8).toString("hex")}`;
-    // The base class says number, its users compare strings as well (compareChannelVersions).
-    return next as never;
+    if (this.#step === undefined || this.#step.after !== current) {
+      const count = current === undefined ? 0 : Number.parseInt(String(current).replace(/^v/, ""), 10);
+      const next = `v${String(count + 1).padStart(12, "0")}.${randomBytes(8).toString("hex")}`;
+      if (this.#step === undefined) queueMicrotask(() => (this.#step = undefined));
+      this.#step = { after: current, next };
+    }
+    // The base class says number; LangGraph compares strings as well.
+    return this.#step.next as never;
+  }
+
+  /** Returns how to stop watching. */
+  watch(threadId: string, fence: string, watcher: CheckpointWatcher): () => void {
+    const key = `${threadId} ${fence}`;
+    this.#watchers.set(key, watcher);
+    return () => this.#watchers.delete(key);
   }
 
   override async put(
@@ -74,9 +99,21 @@ export class Checkpointer extends PostgresSaver {
     metadata: CheckpointMetadata,
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
+    const { threadId, ns, fence } = address(config);
+    const written = this.#put(config, checkpoint, metadata, newVersions);
+    this.#watchers.get(`${threadId} ${fence}`)?.onPut(ns, checkpoint, written, newVersions);
+    return written;
+  }
+
+  async #put(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<RunnableConfig> {
     const { threadId, ns, checkpointId: parentId, fence } = address(config);
     const blobs = await this._dumpBlobs(threadId, ns, checkpoint.channel_values, newVersions);
-    const rows = await this.#db.query(PUT, [
+    const rows = await this.#patient.query(PUT, [
       threadId,
       fence,
       ns,
@@ -98,30 +135,34 @@ export class Checkpointer extends PostgresSaver {
     if (checkpointId === null) throw new Error("putWrites needs a checkpoint_id");
     const replace = writes.every(([channel]) => channel in WRITES_IDX_MAP);
     const rows = await this._dumpWrites(threadId, ns, checkpointId, taskId, writes as [string, unknown][]);
-    const [answer] = await this.#db.query<{ ok: boolean }>(replace ? PUT_WRITES_REPLACE : PUT_WRITES_ONCE, [
-      threadId,
-      fence,
-      ns,
-      checkpointId,
-      taskId,
-      rows.map((row) => row[4]),
-      rows.map((row) => row[5]),
-      rows.map((row) => row[6]),
-      rows.map((row) => toBuffer(row[7])),
-    ]);
+    const [answer] = await this.#patient.query<{ ok: boolean }>(
+      replace ? PUT_WRITES_REPLACE : PUT_WRITES_ONCE,
+      [
+        threadId,
+        fence,
+        ns,
+        checkpointId,
+        taskId,
+        rows.map((row) => row[4]),
+        rows.map((row) => row[5]),
+        rows.map((row) => row[6]),
+        rows.map((row) => toBuffer(row[7])),
+      ],
+    );
     if (!answer?.ok) throw new FencedError(threadId);
   }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     if (config.configurable?.thread_id === undefined) return undefined;
-    const { threadId, ns, checkpointId } = address(config);
-    const rows = await this.#db.query<Row>(
+    const { threadId, ns, checkpointId, fence } = address(config);
+    const rows = await (fence === null ? this.#db : this.#patient).query<Row>(
       `${SELECT} where thread_id = $1::text and checkpoint_ns = $2::text
          and ($3::text is null or checkpoint_id = $3::text)
        order by seq desc limit 1`,
       [threadId, ns, checkpointId],
     );
     const [tuple] = await this.#toTuples(rows);
+    if (tuple) this.#watchers.get(`${threadId} ${fence}`)?.onLoad(ns, tuple.checkpoint);
     return tuple;
   }
 
@@ -131,16 +172,19 @@ export class Checkpointer extends PostgresSaver {
   ): AsyncGenerator<CheckpointTuple> {
     const { configurable = {} } = config;
     const { filter, before, limit } = options;
+    // `before` may be of another namespace (LangGraph asks so for what a subgraph knew when its parent's checkpoint was
+    // made), and may not be stored yet when durability is not "sync": then the time in the ids has to do.
     const rows = await this.#db.query<Row>(
-      `${SELECT}
+      `with cursor as (
+         select min(seq) as seq from heddle.checkpoints
+         where checkpoint_id = $5::text and ($1::text is null or thread_id = $1::text)
+       )
+       ${SELECT}
        where ($1::text is null or thread_id = $1::text)
          and ($2::text is null or checkpoint_ns = $2::text)
          and ($3::text is null or checkpoint_id = $3::text)
          and ($4::jsonb is null or metadata @> $4::jsonb)
-         and ($5::text is null or seq < (
-           select min(b.seq) from heddle.checkpoints b
-           where b.thread_id = cp.thread_id and b.checkpoint_ns = cp.checkpoint_ns and b.checkpoint_id = $5::text
-         ))
+         and ($5::text is null or coalesce(seq < (select cursor.seq from cursor), checkpoint_id < $5::text))
        order by seq desc limit $6::bigint`,
       [
         configurable.thread_id ?? null,
@@ -175,7 +219,7 @@ export class Checkpointer extends PostgresSaver {
         return {
           config: at(row.checkpoint_id),
           checkpoint,
-          metadata: row.metadata as unknown as CheckpointMetadata,
+          metadata: decode(row.metadata) as CheckpointMetadata,
           ...(row.parent_checkpoint_id === null ? {} : { parentConfig: at(row.parent_checkpoint_id) }),
           pendingWrites,
         };
@@ -227,12 +271,7 @@ function toMetadata({ metadata: runMetadata = {} }: RunnableConfig, metadata: Ch
   return toStorable({ ...Object.fromEntries(kept), ...metadata });
 }
 
-/** JSON that jsonb takes: no NUL, no lone surrogate. An escaped backslash is stepped over, whatever follows it. */
-function toStorable(value: object): string {
-  return dump(value).replaceAll(/\\(?:\\|u0000|ud[89a-f][0-9a-f]{2})/gi, (found) =>
-    found === "\\\\" ? found : "\\ufffd",
-  );
-}
+const toStorable = (value: object) => storableJson(dump(value));
 
 const toBuffer = (bytes: Uint8Array | undefined) =>
   bytes === undefined ? null : Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);

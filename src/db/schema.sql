@@ -65,6 +65,7 @@ create table heddle.run_events (
   seq integer not null,
   event text not null,
   data text not null,
+  is_pointer boolean not null default false,
   constraint run_events_pkey PRIMARY KEY (run_id, seq),
   constraint run_events_run_id_fkey FOREIGN KEY (run_id) REFERENCES heddle.runs(run_id) ON DELETE CASCADE
 );
@@ -80,15 +81,21 @@ create table heddle.runs (
   multitask_strategy text not null,
   cancel_action text,
   error json,
+  idempotency_key text,
+  request_digest text,
+  events text not null default 'kept'::text,
   attempt integer not null default 0,
   crashes integer not null default 0,
   fencing_token bigint,
   lease_owner text,
   lease_until timestamp with time zone,
+  lease_renewed_at timestamp with time zone,
   available_at timestamp with time zone not null default now(),
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
   constraint runs_cancel_action_check CHECK ((cancel_action = ANY (ARRAY['interrupt'::text, 'rollback'::text]))),
+  constraint runs_events_check CHECK ((events = ANY (ARRAY['kept'::text, 'expired'::text, 'deleted'::text]))),
+  constraint runs_idempotency_key_key UNIQUE (idempotency_key),
   constraint runs_pkey PRIMARY KEY (run_id),
   constraint runs_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'running'::text, 'success'::text, 'error'::text, 'timeout'::text, 'interrupted'::text]))),
   constraint runs_thread_id_fkey FOREIGN KEY (thread_id) REFERENCES heddle.threads(thread_id) ON DELETE CASCADE
@@ -113,11 +120,36 @@ CREATE INDEX checkpoints_latest ON heddle.checkpoints USING btree (thread_id, ch
 CREATE INDEX runs_of_thread ON heddle.runs USING btree (thread_id, run_number DESC);
 CREATE INDEX runs_unfinished ON heddle.runs USING btree (run_number) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]));
 CREATE INDEX runs_unfinished_of_thread ON heddle.runs USING btree (thread_id, run_number) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]));
+CREATE INDEX runs_with_events ON heddle.runs USING btree (updated_at) WHERE ((events <> 'deleted'::text) AND (status <> ALL (ARRAY['pending'::text, 'running'::text])));
 CREATE INDEX threads_created ON heddle.threads USING btree (created_at DESC);
 CREATE INDEX threads_delete_after ON heddle.threads USING btree (delete_after) WHERE (delete_after IS NOT NULL);
 CREATE INDEX threads_metadata ON heddle.threads USING gin (metadata jsonb_path_ops);
 
-CREATE OR REPLACE FUNCTION heddle.claim_run(owner text, lease interval, max_crashes integer)
+CREATE OR REPLACE FUNCTION heddle.add_run(thread uuid, version text, thread_metadata jsonb, thread_config jsonb, run uuid, assistant uuid, kwargs json, metadata jsonb, strategy text, after_seconds double precision)
+ RETURNS SETOF heddle.runs
+ LANGUAGE plpgsql
+AS $function$
+begin
+  perform 1 from heddle.threads t where t.thread_id = thread and t.xmin::text = version for no key update;
+  if not found then
+    return;
+  end if;
+  if exists (select 1 from heddle.runs r where r.thread_id = thread and r.status in ('pending', 'running')) then
+    return;
+  end if;
+  update heddle.threads t
+  set status = 'busy', metadata = t.metadata || thread_metadata, config = thread_config, updated_at = clock_timestamp()
+  where t.thread_id = thread;
+  return query
+    insert into heddle.runs
+      (run_id, thread_id, assistant_id, kwargs, metadata, multitask_strategy, available_at)
+    values (run, thread, assistant, kwargs, metadata, strategy,
+      clock_timestamp() + make_interval(secs => after_seconds))
+    returning *;
+end
+$function$;
+
+CREATE OR REPLACE FUNCTION heddle.claim_run(owner text, lease interval, max_crashes integer, below_crashes integer)
  RETURNS SETOF heddle.runs
  LANGUAGE plpgsql
 AS $function$
@@ -152,6 +184,10 @@ begin
     order by r.status = 'running' desc, r.run_number
     limit 1;
     continue when not found or (claimed.status = 'running' and claimed.lease_until >= clock_timestamp());
+    if claimed.status = 'running' and claimed.lease_renewed_at > pg_postmaster_start_time() then
+      claimed.crashes := claimed.crashes + 1;
+    end if;
+    continue when claimed.crashes >= below_crashes and claimed.crashes < max_crashes;
 
     update heddle.threads t
     set fencing_token = t.fencing_token + 1
@@ -161,19 +197,20 @@ begin
     update heddle.runs r
     set status = 'running',
         attempt = r.attempt + 1,
-        crashes = r.crashes + (r.status = 'running')::integer,
+        crashes = claimed.crashes,
         fencing_token = claimed.fencing_token,
         lease_owner = owner,
         lease_until = clock_timestamp() + lease,
+        lease_renewed_at = clock_timestamp(),
         updated_at = clock_timestamp()
     where r.run_id = claimed.run_id
     returning r.* into claimed;
 
-    if claimed.crashes >= max_crashes then
+    if claimed.crashes >= max_crashes and claimed.cancel_action is null then
       perform heddle.finish_run(
         claimed.run_id, claimed.fencing_token, 'error', crash, 'error', crash ->> 'message', '{}', null,
         array[(select coalesce(max(e.seq), -1) + 1 from heddle.run_events e where e.run_id = claimed.run_id)],
-        array['error'], array[crash::text]
+        array['error'], array[crash::text], array[false]
       );
       claimed.status := 'error';
     end if;
@@ -183,28 +220,44 @@ begin
 end
 $function$;
 
-CREATE OR REPLACE FUNCTION heddle.finish_run(run uuid, token bigint, new_status text, new_error json, thread_status text, thread_error text, new_interrupts jsonb, keep_seconds integer, seqs integer[], events text[], datas text[])
- RETURNS boolean
+CREATE OR REPLACE FUNCTION heddle.finish_run(run uuid, token bigint, new_status text, new_error json, thread_status text, thread_error text, new_interrupts jsonb, keep_seconds integer, seqs integer[], events text[], datas text[], pointers boolean[])
+ RETURNS text
  LANGUAGE plpgsql
 AS $function$
 declare
   thread uuid;
+  old_status text;
+  action text;
 begin
   select r.thread_id into thread from heddle.runs r where r.run_id = run;
   perform 1 from heddle.threads t where t.thread_id = thread for no key update;
 
-  update heddle.runs r
-  set status = new_status, error = new_error, lease_owner = null, lease_until = null, updated_at = clock_timestamp()
-  where r.run_id = run and r.fencing_token = token and r.status = 'running';
+  select r.status, r.cancel_action into old_status, action
+  from heddle.runs r
+  where r.run_id = run and r.fencing_token = token and r.status in ('running', new_status)
+  for no key update;
   if not found then
-    return false;
+    return 'lost';
+  end if;
+  if old_status = new_status then
+    return 'done';
+  end if;
+  if action = 'rollback' then
+    return 'rollback';
   end if;
 
-  insert into heddle.run_events (run_id, seq, event, data)
-  select run, e.seq, e.event, e.data from unnest(seqs, events, datas) as e (seq, event, data);
+  update heddle.runs r
+  set status = new_status, error = new_error, lease_owner = null, lease_until = null, updated_at = clock_timestamp()
+  where r.run_id = run;
 
+  insert into heddle.run_events (run_id, seq, event, data, is_pointer)
+  select run, e.seq, e.event, e.data, e.is_pointer
+  from unnest(seqs, events, datas, pointers) as e (seq, event, data, is_pointer);
+
+  -- Also the token: nothing of this run that is still on its way may come after its end.
   update heddle.threads t
-  set status = case
+  set fencing_token = greatest(t.fencing_token, token + 1),
+      status = case
         when exists (select 1 from heddle.runs r where r.thread_id = thread and r.status in ('pending', 'running'))
         then 'busy' else thread_status end,
       error = thread_error,
@@ -213,6 +266,6 @@ begin
         else clock_timestamp() + make_interval(secs => keep_seconds) end,
       updated_at = clock_timestamp()
   where t.thread_id = thread;
-  return true;
+  return 'done';
 end
 $function$;

@@ -8,6 +8,7 @@ import {
   SystemMessage,
   ToolMessage,
 } from "@langchain/core/messages";
+import { Send } from "@langchain/langgraph";
 import { MemorySaver } from "@langchain/langgraph-checkpoint";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
@@ -118,6 +119,35 @@ describe("what comes back", () => {
       }),
       { numRuns: 500 },
     );
+  });
+
+  it("is as deep as it was, up to a limit that is told when it is written", () => {
+    const nest = (levels: number, wrap: (inner: unknown) => unknown) => {
+      let value: unknown = "core";
+      for (let level = 0; level < levels; level++) value = wrap(value);
+      return value;
+    };
+    for (const wrap of [
+      (inner: unknown) => [inner],
+      (inner: unknown) => ({ inner }),
+      (inner: unknown) => new Set([inner]),
+    ]) {
+      expect(dump(load(dump(nest(500, wrap))))).toBe(dump(nest(500, wrap)));
+      expect(load(dump(nest(500, wrap)))).toStrictEqual(nest(500, wrap));
+      expect(() => dump(nest(100_000, wrap))).toThrow("The state is nested deeper than 500 levels.");
+    }
+  });
+
+  it("is read when another program has nested it deeper", () => {
+    expect(() => load(`${"[".repeat(5_000)}${"]".repeat(5_000)}`)).not.toThrow();
+  });
+
+  it("is a Send with its time-out, and all of an object that only looks like one", () => {
+    const timeout = { runTimeout: 5, idleTimeout: undefined, refreshOn: "auto" } as const;
+    const send = new Send("node", { a: 1 }, { timeout: 5 });
+    expect(load(dump(send))).toEqual({ node: "node", args: { a: 1 }, timeout });
+    const lookAlike = { lg_name: "Send", node: "node", args: { a: 1 }, more: true };
+    expect(load(dump(lookAlike))).toStrictEqual(lookAlike);
   });
 
   it("is cut where it contains itself", () => {

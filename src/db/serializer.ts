@@ -42,6 +42,9 @@ const MESSAGES = new Map<string, new (fields: never) => BaseMessage>(
   ].map((message) => [message.lc_name(), message]),
 );
 
+/** What is nested deeper is refused when it is written: whatever could be written can be read, on any stack. */
+const MAX_DEPTH = 500;
+
 const encoder = new TextEncoder();
 const decoder = new TextDecoder();
 
@@ -59,7 +62,7 @@ export function createSerializer(): SerializerProtocol {
   };
 }
 
-/** State to JSON text. A cycle is cut with "[Circular]". */
+/** State to JSON text. A cycle is cut with "[Circular]". @throws RangeError when it is nested deeper than the limit */
 export function dump(value: unknown): string {
   return JSON.stringify(encode(value, new Set()));
 }
@@ -75,6 +78,7 @@ function encode(value: unknown, above: Set<object>): unknown {
   if (typeof value === "function" || typeof value === "symbol") return null;
   if (typeof value !== "object" || value === null) return value;
   if (above.has(value)) return "[Circular]";
+  if (above.size > MAX_DEPTH) throw new RangeError(`The state is nested deeper than ${MAX_DEPTH} levels.`);
   above.add(value);
   try {
     return encodeObject(value, above);
@@ -98,14 +102,24 @@ function encodeObject(value: object, above: Set<object>): unknown {
   if (value instanceof Error) return builtin("Error", [value.message]);
   if (value instanceof DeltaSnapshot)
     return { lc: 2, type: "delta_snapshot", value: encode(value.value, above) };
-  if ("lg_name" in value && value.lg_name === "Send" && "node" in value && "args" in value) {
-    return encodeFields({ node: value.node, args: value.args }, above);
-  }
+  if (isSend(value))
+    return encodeFields({ node: value.node, args: value.args, timeout: value.timeout }, above);
   if ("toJSON" in value && typeof value.toJSON === "function") {
     const plain: unknown = value.toJSON();
     return plain === value ? encodeFields(value as Fields, above) : encode(plain, above);
   }
   return encodeFields(value as Fields, above);
+}
+
+/** An instance, of any copy of LangGraph: an object of a user that only looks like one keeps all its keys. */
+function isSend(value: object): value is { node: unknown; args: unknown; timeout?: unknown } {
+  return (
+    Object.getPrototypeOf(value) !== Object.prototype &&
+    "lg_name" in value &&
+    value.lg_name === "Send" &&
+    "node" in value &&
+    "args" in value
+  );
 }
 
 function encodeFields(fields: Fields, above: Set<object>): Fields {
@@ -153,11 +167,14 @@ const builtin = (name: string, args: unknown[], method: string | null = null): F
 const escapeKey = (key: string) => (/^\\*(lc|__lc_escaped__)$/.test(key) ? `\\${key}` : key);
 const unescapeKey = (key: string) => (/^\\+(lc|__lc_escaped__)$/.test(key) ? key.slice(1) : key);
 
-function decode(value: unknown): unknown {
+/** Parsed JSON to state. */
+export function decode(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;
-  if (Array.isArray(value)) return value.map(decode);
+  // Ours never comes here, though a record has up to three levels for one of the state's: somebody else wrote this.
+  if (depth > 3 * MAX_DEPTH + 3) return value;
+  if (Array.isArray(value)) return value.map((item) => decode(item, depth + 1));
   if ("__lc_escaped__" in value) return value.__lc_escaped__;
-  const fields = decodeFields(value as Fields);
+  const fields = decodeFields(value as Fields, depth);
   if (!("lc" in value)) return fields;
   if (fields.lc === 1) return reviveRecord(fields) ?? fields;
   if (fields.lc === 2 && fields.type === "undefined") return undefined;
@@ -167,11 +184,11 @@ function decode(value: unknown): unknown {
   return fields;
 }
 
-function decodeFields(fields: Fields): Fields {
+function decodeFields(fields: Fields, depth: number): Fields {
   const decoded: Fields = {};
   for (const [key, child] of Object.entries(fields)) {
     const name = unescapeKey(key);
-    const plain = decode(child);
+    const plain = decode(child, depth + 1);
     if (name === "__proto__") {
       Object.defineProperty(decoded, name, {
         value: plain,

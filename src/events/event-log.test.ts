@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../test/helpers/database.ts";
-import { createEventLog, type EventWriter } from "./event-log.ts";
+import { createEventLog, type EventWriter, LostRunError } from "./event-log.ts";
 import { createHub } from "./hub.ts";
 
 let database: TestDatabase;
@@ -45,4 +45,24 @@ it("a run that writes without end does not hold up another run's end", async () 
   expect(written.length + (rest?.length ?? 0)).toBe(5);
   others = false;
   await chatting;
+});
+
+it("an attempt that has lost its run shows readers nothing, even if the next one writes in the same moment", async () => {
+  const published: string[] = [];
+  const hub = createHub();
+  const log = createEventLog({
+    db: database.db,
+    hub: { ...hub, publish: (_, events) => void published.push(...events.map(({ data }) => data)) },
+  });
+  let lost: EventWriter | undefined;
+  const next = await openRun((runId) => {
+    lost = log.open(runId, "0", 0);
+    return log.open(runId, "1", 0);
+  });
+  lost?.append("values", "lost");
+  next.append("values", "next");
+  await expect.poll(() => published).toContain("next");
+  await expect(lost?.ready()).rejects.toThrow(LostRunError);
+  await next.ready();
+  expect(published).toEqual(["next"]);
 });

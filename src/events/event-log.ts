@@ -1,7 +1,7 @@
 // The event log, written ahead: an event reaches readers only when it is committed. All runs of the process share one
 // insert; the next one starts when the last has returned (group commit).
-import type { Database } from "../db/database.ts";
-import { type EventRow, insertEvents, type NewEvent } from "./event-log.sql.ts";
+import type { Queryable } from "../db/database.ts";
+import { insertEvents, type NewEvent, type OwnedEvent, ownerOf } from "./event-log.sql.ts";
 import type { Hub } from "./hub.ts";
 
 /** The run belongs to another worker now: stop, and write nothing more. */
@@ -13,14 +13,14 @@ export class LostRunError extends Error {
 }
 
 export interface EventWriter {
-  /** Adds an event; returns at once. */
-  append(event: string, data: string): void;
+  /** Adds an event; returns at once. `pointer`: to be stored instead of `data`, see state-pointer.ts. */
+  append(event: string, data: string, pointer?: string): void;
   /** Waits until there is room, so that a fast graph cannot fill the memory. @throws LostRunError */
   ready(): Promise<void>;
   /** Waits for what is being written and returns the rest, to be committed with the run's end. @throws LostRunError */
-  close(): Promise<readonly EventRow[]>;
+  close(): Promise<readonly NewEvent[]>;
   /** Hands the rest to the readers, after that commit, and tells them that it was the end. */
-  ended(rest: readonly EventRow[]): void;
+  ended(rest: readonly NewEvent[]): void;
 }
 
 export interface EventLog {
@@ -36,12 +36,13 @@ const BATCH_CHARS = 4 * 1024 * 1024;
 
 interface Writer {
   readonly runId: string;
-  pending: NewEvent[];
+  readonly token: string;
+  pending: OwnedEvent[];
   uncommitted: number;
   failure: unknown;
 }
 
-export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLog {
+export function createEventLog({ db, hub }: { db: Queryable; hub: Hub }): EventLog {
   const waiting = new Set<Writer>();
   let flushing = false;
   /** Resolves when the insert under way has returned: who waits for its own events looks again after each one. */
@@ -64,7 +65,7 @@ export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLo
       }
       for (const [writer, written] of batch) {
         writer.uncommitted -= size(written);
-        if (owned.has(writer.runId)) hub.publish(writer.runId, written);
+        if (owned.has(ownerOf(writer))) hub.publish(writer.runId, written);
         else {
           writer.failure = failure ?? new LostRunError(writer.runId);
           writer.pending = [];
@@ -79,12 +80,13 @@ export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLo
 
   return {
     open(runId, token, nextSeq) {
-      const writer: Writer = { runId, pending: [], uncommitted: 0, failure: undefined };
+      const writer: Writer = { runId, token, pending: [], uncommitted: 0, failure: undefined };
       let seq = nextSeq;
       return {
-        append(event, data) {
+        append(event, data, pointer) {
           if (writer.failure !== undefined) return;
-          writer.pending.push({ runId, token, seq: seq++, event, data });
+          const stored = pointer === undefined ? {} : { pointer };
+          writer.pending.push({ runId, token, seq: seq++, event, data, ...stored });
           writer.uncommitted += data.length + 1;
           waiting.add(writer);
           if (!flushing) void flush();
@@ -111,12 +113,12 @@ export function createEventLog({ db, hub }: { db: Database; hub: Hub }): EventLo
   };
 }
 
-function takeBatch(waiting: Set<Writer>): Map<Writer, NewEvent[]> {
-  const batch = new Map<Writer, NewEvent[]>();
+function takeBatch(waiting: Set<Writer>): Map<Writer, OwnedEvent[]> {
+  const batch = new Map<Writer, OwnedEvent[]>();
   let events = 0;
   let chars = 0;
   for (const writer of [...waiting]) {
-    const taken: NewEvent[] = [];
+    const taken: OwnedEvent[] = [];
     for (const event of writer.pending) {
       if (events > 0 && (events >= BATCH_EVENTS || chars + event.data.length > BATCH_CHARS)) break;
       taken.push(event);

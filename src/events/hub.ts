@@ -3,15 +3,17 @@
 import type { EventRow } from "./event-log.sql.ts";
 
 /** Characters that may wait for one reader; a slower one goes back to the log. */
-const MAX_WAITING = 256 * 1024;
+const MAX_WAITING = 64 * 1024;
 
 interface Subscription {
   /** Takes what has come, empties the queue. */
   take(): readonly EventRow[];
   /** The seq of the run's last event, once it has ended in this process. */
   endsAt(): number | undefined;
-  /** Resolves at the next event or end, after `ms`, or when `signal` aborts. */
-  changed(ms: number, signal?: AbortSignal): Promise<void>;
+  /** Whether the log may have more than what has come, for a reader that has all up to `last`. */
+  isBehind(last: number): boolean;
+  /** Resolves at the next news, or when `signal` aborts. */
+  changed(signal?: AbortSignal): Promise<void>;
   close(): void;
 }
 
@@ -23,6 +25,10 @@ export interface Hub {
   end(runId: string, lastSeq: number): void;
   /** There may be something new in the log, or in the run's status. */
   wake(runId: string): void;
+  /** The log has events up to `last`; none will follow when the run has ended. */
+  report(runId: string, last: number, hasEnded: boolean): void;
+  /** Runs that are read now. */
+  runIds(): readonly string[];
   /** Readers now, for tests and metrics. */
   size(): number;
 }
@@ -31,11 +37,14 @@ interface Reader {
   queue: EventRow[];
   waiting: number;
   endsAt: number | undefined;
+  /** What the log has at least; infinite when it has to be asked in any case. */
+  logged: number;
   dirty: boolean;
   notify: () => void;
 }
 
-export function createHub(): Hub {
+/** `onNews`: a run of this process has committed events, or has ended. */
+export function createHub(onNews: (runId: string) => void = () => undefined): Hub {
   const readers = new Map<string, Set<Reader>>();
 
   const signalAll = (runId: string, change: (reader: Reader) => void) => {
@@ -52,6 +61,7 @@ export function createHub(): Hub {
         queue: [],
         waiting: 0,
         endsAt: undefined,
+        logged: -1,
         dirty: false,
         notify: () => undefined,
       };
@@ -66,14 +76,19 @@ export function createHub(): Hub {
           return taken;
         },
         endsAt: () => reader.endsAt,
-        async changed(ms, signal) {
+        isBehind(last) {
+          const isBehind = reader.logged > last;
+          reader.logged = -1;
+          return isBehind;
+        },
+        async changed(signal) {
           if (reader.dirty || signal?.aborted) return;
           const { promise, resolve } = Promise.withResolvers<void>();
-          const timer = setTimeout(resolve, ms);
           reader.notify = resolve;
-          signal?.addEventListener("abort", () => resolve(), { once: true });
+          const stop = () => resolve();
+          signal?.addEventListener("abort", stop, { once: true });
           await promise;
-          clearTimeout(timer);
+          signal?.removeEventListener("abort", stop);
           reader.notify = () => undefined;
         },
         close() {
@@ -83,22 +98,34 @@ export function createHub(): Hub {
       };
     },
     publish(runId, events) {
+      onNews(runId);
       const size = events.reduce((sum, event) => sum + event.data.length, 0);
       signalAll(runId, (reader) => {
         if (reader.waiting + size > MAX_WAITING) {
           reader.queue = [];
           reader.waiting = 0;
+          reader.logged = Number.POSITIVE_INFINITY;
         } else {
           reader.queue.push(...events);
           reader.waiting += size;
         }
       });
     },
-    end: (runId, lastSeq) =>
+    end(runId, lastSeq) {
+      onNews(runId);
       signalAll(runId, (reader) => {
         reader.endsAt = lastSeq;
+      });
+    },
+    wake: (runId) =>
+      signalAll(runId, (reader) => {
+        reader.logged = Number.POSITIVE_INFINITY;
       }),
-    wake: (runId) => signalAll(runId, () => undefined),
+    report: (runId, last, hasEnded) =>
+      signalAll(runId, (reader) => {
+        reader.logged = Math.max(reader.logged, hasEnded ? Number.POSITIVE_INFINITY : last);
+      }),
+    runIds: () => [...readers.keys()],
     size: () => [...readers.values()].reduce((sum, set) => sum + set.size, 0),
   };
 }

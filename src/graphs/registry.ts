@@ -18,9 +18,12 @@ export interface Graphs {
   description(graphId: string): string | undefined;
   /** The graph, with the server's checkpointer; a factory is called with `config` each time. */
   get(graphId: string, config: Record<string, unknown>, runtime: GraphRuntime): Promise<Graph>;
+  /** Lets the graphs' files let go of what they hold: calls the function `close` of each that exports one. */
+  close(): Promise<void>;
 }
 
 type Factory = (config: unknown, runtime: GraphRuntime) => unknown;
+type Module = Record<string, unknown>;
 interface Loaded {
   readonly source: GraphSource;
   readonly graph: Graph | Factory;
@@ -35,8 +38,12 @@ export async function loadGraphs(
   checkpointer: BaseCheckpointSaver,
 ): Promise<Graphs> {
   const loaded = new Map<string, Loaded>();
+  // A set: several graphs may come from one file.
+  const modules = new Set<Module>();
   for (const source of sources) {
-    const graph = await load(source);
+    const module = await importFile(source);
+    modules.add(module);
+    const graph = await findGraph(source, module);
     loaded.set(source.id, {
       source,
       graph: typeof graph === "function" ? graph : withCheckpointer(graph, checkpointer),
@@ -59,6 +66,9 @@ export async function loadGraphs(
       if (!made) throw new Error(`The factory of graph "${source.id}" did not return a graph.`);
       return withCheckpointer(made, checkpointer);
     },
+    async close() {
+      await Promise.all([...modules].map(async ({ close }) => typeof close === "function" && close()));
+    },
   };
 }
 
@@ -69,11 +79,9 @@ function withCheckpointer(graph: Graph, checkpointer: BaseCheckpointSaver): Grap
   return copy;
 }
 
-async function load(source: GraphSource): Promise<Graph | Factory> {
-  const { id, file, exportName } = source;
-  let module: Record<string, unknown>;
+async function importFile({ id, file }: GraphSource): Promise<Module> {
   try {
-    module = await import(pathToFileURL(file).href);
+    return await import(pathToFileURL(file).href);
   } catch (error) {
     if (error instanceof StartupError) throw error;
     throw new StartupError(`Graph "${id}" cannot be imported: ${firstLine(error)}.`, {
@@ -82,6 +90,9 @@ async function load(source: GraphSource): Promise<Graph | Factory> {
       cause: error,
     });
   }
+}
+
+async function findGraph({ id, file, exportName }: GraphSource, module: Module): Promise<Graph | Factory> {
   if (!(exportName in module)) {
     const names = Object.keys(module).join(", ") || "nothing";
     throw new StartupError(`Graph "${id}" has no export "${exportName}"; the file exports ${names}.`, {

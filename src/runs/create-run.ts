@@ -1,21 +1,26 @@
 // Takes a run: applies the multitask strategy and inserts the run, in one transaction that holds the thread's row.
 // Only when it is committed does the caller hear of the run.
+import { createHash } from "node:crypto";
 import { v7 as uuidV7 } from "uuid";
 import type { AssistantRow } from "../assistants/assistants.sql.ts";
 import type { Assistants } from "../assistants/assistants.ts";
 import type { Database, Queryable } from "../db/database.ts";
-import { AppError } from "../errors.ts";
+import { AppError, isAppError } from "../errors.ts";
 import { threadNotFound } from "../threads/state.ts";
-import { insertThread, lockThread, type ThreadRow } from "../threads/threads.sql.ts";
+import { insertThread, lockThread, selectThreadVersion, type ThreadRow } from "../threads/threads.sql.ts";
 import type { RunCommand, RunConfig, RunKwargs, StreamMode } from "./run-kwargs.ts";
 import {
+  addRun,
   deletePending,
   insertRun,
   interruptPending,
+  lockIdempotencyKey,
   type MultitaskStrategy,
   markThreadBusy,
+  type NewRun,
   type RunRow,
   requestCancel,
+  selectRunByKey,
   selectUnfinished,
 } from "./runs.sql.ts";
 
@@ -38,59 +43,109 @@ export interface RunRequest {
   readonly ifNotExists: "create" | "reject";
   readonly onCompletion: "delete" | "keep";
   readonly afterSeconds: number;
+  /** Sent again with the same key, the request gets the run that it has made the first time. */
+  readonly idempotencyKey?: string | undefined;
   /** Added to `configurable`: what the request's headers say. */
   readonly headers: Record<string, string>;
 }
 
 export interface CreatedRun {
   readonly run: RunRow;
+  /** False when an earlier request with the same key has made it. */
+  readonly isNew: boolean;
   /** Runs of the thread that were told to stop, or are gone. */
   readonly stopped: readonly string[];
 }
 
-/** @throws AppError assistant_not_found, thread_not_found, run_in_progress */
+/** @throws AppError assistant_not_found, thread_not_found, run_in_progress, idempotency_key_reused */
 export async function createRun(
   { db, assistants }: { db: Database; assistants: Assistants },
   request: RunRequest,
 ): Promise<CreatedRun> {
   const assistant = await assistants.get(request.assistantId).catch((error: unknown) => {
-    if (!(error instanceof AppError)) throw error;
+    if (!isAppError(error, "assistant_not_found")) throw error;
     throw new AppError(
       "assistant_not_found",
       `No assistant found for "${request.assistantId}". Make sure the assistant ID is for a valid assistant or a valid graph ID.`,
     );
   });
+  const once = toOnce(request);
+  const added = once ? undefined : await addToIdle(db, request, assistant);
+  if (added) return { run: added, isNew: true, stopped: [] };
   return db.transaction(async (tx) => {
+    const before = once && (await findRun(tx, once));
+    if (before) return { run: before, isNew: false, stopped: [] };
     const thread = await takeOrMakeThread(tx, request);
     const unfinished = await selectUnfinished(tx, thread.thread_id);
     const stopped =
       unfinished.length === 0 ? [] : await applyStrategy(tx, request.multitaskStrategy, unfinished);
-
-    const runId = uuidV7();
-    const config = mergeConfig(mergeConfig(assistant.config, thread.config), request.config ?? {});
-    const identity = { graph_id: assistant.graph_id, assistant_id: assistant.assistant_id };
+    const { run, identity, config } = toNewRun(request, assistant, thread);
     if (unfinished.length === 0) await markThreadBusy(tx, thread.thread_id, identity, config);
-    const [run] = await insertRun(tx, {
-      runId,
-      threadId: thread.thread_id,
-      assistantId: assistant.assistant_id,
-      kwargs: toKwargs(request, assistant, {
-        ...config,
-        configurable: {
-          ...config.configurable,
-          ...request.headers,
-          run_id: runId,
-          thread_id: thread.thread_id,
-          ...identity,
-        },
-      }),
-      metadata: { ...assistant.metadata, ...thread.metadata, ...request.metadata, ...identity },
-      multitaskStrategy: request.multitaskStrategy,
-      afterSeconds: request.afterSeconds,
+    const [row] = await insertRun(tx, {
+      ...run,
+      idempotencyKey: once?.key ?? null,
+      requestDigest: once?.digest ?? null,
     });
-    if (!run) throw new Error("the run was not inserted");
-    return { run, stopped };
+    if (!row) throw new Error("the run was not inserted");
+    return { run: row, isNew: true, stopped };
   });
+}
+
+/** The short way, in two statements instead of six: for a thread on which nothing else happens now. */
+async function addToIdle(
+  db: Database,
+  request: RunRequest,
+  assistant: AssistantRow,
+): Promise<RunRow | undefined> {
+  const [thread] = request.threadId === undefined ? [] : await selectThreadVersion(db, request.threadId);
+  if (!thread || thread.status === "busy") return undefined;
+  const { run, identity, config } = toNewRun(request, assistant, thread);
+  const [row] = await addRun(db, { version: thread.version, metadata: identity, config }, run);
+  return row;
+}
+
+function toNewRun(request: RunRequest, assistant: AssistantRow, thread: ThreadRow) {
+  const runId = uuidV7();
+  const config = mergeConfig(mergeConfig(assistant.config, thread.config), request.config ?? {});
+  const identity = { graph_id: assistant.graph_id, assistant_id: assistant.assistant_id };
+  const { thread_id } = thread;
+  const run: NewRun = {
+    runId,
+    threadId: thread_id,
+    assistantId: assistant.assistant_id,
+    kwargs: toKwargs(request, assistant, {
+      ...config,
+      configurable: { ...config.configurable, ...request.headers, run_id: runId, thread_id, ...identity },
+    }),
+    metadata: { ...assistant.metadata, ...thread.metadata, ...request.metadata, ...identity },
+    multitaskStrategy: request.multitaskStrategy,
+    afterSeconds: request.afterSeconds,
+  };
+  return { run, identity, config };
+}
+
+interface Once {
+  readonly key: string;
+  readonly digest: string;
+}
+
+/** A key counts for its thread; those of stateless runs are one space. */
+function toOnce({ idempotencyKey, headers: _, ...request }: RunRequest): Once | undefined {
+  if (idempotencyKey === undefined) return undefined;
+  const digest = createHash("sha256").update(JSON.stringify(request)).digest("base64url");
+  return { key: `${request.threadId ?? ""}:${idempotencyKey}`, digest };
+}
+
+async function findRun(tx: Queryable, { key, digest }: Once): Promise<RunRow | undefined> {
+  await lockIdempotencyKey(tx, key);
+  const [found] = await selectRunByKey(tx, key);
+  if (!found) return undefined;
+  const { request_digest, ...run } = found;
+  if (request_digest === digest) return run;
+  throw new AppError(
+    "idempotency_key_reused",
+    "Another request was sent with this Idempotency-Key. Take a new key for each request.",
+  );
 }
 
 async function takeOrMakeThread(

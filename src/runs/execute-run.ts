@@ -2,19 +2,22 @@
 // and a signal, whose reason says why it must stop.
 import type { Logger } from "pino";
 import { type Checkpointer, FencedError } from "../db/checkpointer.ts";
-import type { Database } from "../db/database.ts";
+import type { Database, Queryable } from "../db/database.ts";
+import { isAppError } from "../errors.ts";
 import { selectLastSeq } from "../events/event-log.sql.ts";
 import { type EventLog, type EventWriter, LostRunError } from "../events/event-log.ts";
 import type { Hub } from "../events/hub.ts";
+import { watchStates } from "../events/state-frames.ts";
 import { toWireJson } from "../events/wire-json.ts";
 import type { Graph } from "../graphs/graph.ts";
 import type { Graphs } from "../graphs/registry.ts";
+import { dropUnreadableWrites } from "../threads/pending-writes.ts";
 import { takeThread } from "../threads/threads.sql.ts";
 import { toInvocation } from "./invocation.ts";
+import { deleteRunWithCheckpoints } from "./roll-back.sql.ts";
 import {
   type CancelAction,
   type ClaimedRun,
-  deleteRunWithCheckpoints,
   type FinishedRun,
   finishRun,
   type RunError,
@@ -23,11 +26,13 @@ import {
 } from "./runs.sql.ts";
 import { isWanted, toFrame } from "./stream-frames.ts";
 
+type StopKind = CancelAction | "lost" | "late" | "shutdown";
+
 /** Why a run is stopped from outside: the reason of its abort signal. */
 export class StopRun extends Error {
-  readonly kind: CancelAction | "lost" | "shutdown";
+  readonly kind: StopKind;
 
-  constructor(kind: CancelAction | "lost" | "shutdown") {
+  constructor(kind: StopKind) {
     super(`The run was stopped: ${kind}.`);
     this.name = "StopRun";
     this.kind = kind;
@@ -36,6 +41,8 @@ export class StopRun extends Error {
 
 export interface ExecuteDeps {
   readonly db: Database;
+  /** Waits for a database that is away. */
+  readonly patient: Queryable;
   readonly graphs: Graphs;
   readonly checkpointer: Checkpointer;
   readonly events: EventLog;
@@ -46,13 +53,16 @@ export interface ExecuteDeps {
 /** Seconds that the thread of a stateless run stays readable after its end. */
 const TEMPORARY_KEEP_SECONDS = 600;
 
+/** How often a run is tried again because the database broke off; then that is its error. */
+const MAX_ATTEMPTS = 10;
+
 type Outcome = Pick<FinishedRun, "status" | "error" | "threadStatus" | "interrupts">;
 
 /** Returns when the run has ended, was given back, or was lost to another worker. Never throws. */
 export async function executeRun(deps: ExecuteDeps, run: ClaimedRun, signal: AbortSignal): Promise<void> {
   const log = deps.log.child({ run_id: run.run_id, thread_id: run.thread_id });
   try {
-    const nextSeq = run.attempt > 1 ? (await selectLastSeq(deps.db, run.run_id)) + 1 : 0;
+    const nextSeq = run.attempt > 1 ? (await selectLastSeq(deps.patient, run.run_id)) + 1 : 0;
     const writer = deps.events.open(run.run_id, run.fencing_token, nextSeq);
     writer.append("metadata", toWireJson({ run_id: run.run_id, attempt: run.attempt }));
     const outcome = await runGraph(deps, run, writer, signal);
@@ -67,12 +77,13 @@ export async function executeRun(deps: ExecuteDeps, run: ClaimedRun, signal: Abo
 }
 
 /** What is left to do when a run ended otherwise than by its graph. @throws the error it does not know */
-async function stop({ db, log }: ExecuteDeps, run: ClaimedRun, error: unknown): Promise<void> {
+async function stop({ db, patient, log }: ExecuteDeps, run: ClaimedRun, error: unknown): Promise<void> {
   const { run_id, thread_id, fencing_token: token } = run;
   if (isLost(error)) {
     log.warn({ run_id }, "run lost to another worker");
-  } else if (error instanceof StopRun && error.kind === "shutdown") {
-    await releaseRun(db, run_id, token);
+  } else if (error instanceof StopRun && (error.kind === "shutdown" || error.kind === "late")) {
+    // Late: perhaps nobody has taken it yet, because the database was away for all. Then it has ended no worker.
+    await releaseRun(patient, run);
     log.info({ run_id }, "run given back to the queue");
   } else if (error instanceof StopRun && error.kind === "rollback") {
     await db.transaction(async (tx) => {
@@ -82,19 +93,31 @@ async function stop({ db, log }: ExecuteDeps, run: ClaimedRun, error: unknown): 
       await settleThread(tx, thread_id);
     });
     log.info({ run_id }, "run rolled back");
+  } else if (isOutage(error, run)) {
+    await releaseRun(patient, run);
+    log.warn({ run_id, err: error }, "run given back to the queue");
   } else throw error;
 }
 
-/** Runs the graph; its own failure is an outcome. @throws StopRun, FencedError, LostRunError */
+/** Runs the graph; its own failure is an outcome. @throws StopRun, FencedError, LostRunError, database_unavailable */
 async function runGraph(
-  { graphs, checkpointer, log }: ExecuteDeps,
+  { db, graphs, checkpointer, log }: ExecuteDeps,
   run: ClaimedRun,
   writer: EventWriter,
   signal: AbortSignal,
 ): Promise<Outcome> {
   const { kwargs } = run;
+  let graph: Graph | undefined;
+  const states = kwargs.stream_mode.includes("values")
+    ? watchStates(checkpointer, {
+        threadId: run.thread_id,
+        token: run.fencing_token,
+        subgraphs: kwargs.stream_subgraphs,
+      })
+    : undefined;
   try {
-    const graph = await graphs.get(String(run.metadata.graph_id), kwargs.config, {
+    signal.throwIfAborted();
+    graph = await graphs.get(String(run.metadata.graph_id), kwargs.config, {
       accessContext: "threads.create_run",
       executionRuntime: { context: kwargs.context },
     });
@@ -103,7 +126,11 @@ async function runGraph(
     for await (const chunk of await graph.stream(input, { ...options, signal })) {
       const frame = toFrame(chunk);
       if (frame.namespace.length === 0 && isInterrupt(frame.data)) interrupted = true;
-      if (isWanted(frame, kwargs.stream_mode)) writer.append(frame.event, toWireJson(frame.data));
+      if (isWanted(frame, kwargs.stream_mode)) {
+        const rendered =
+          frame.mode === "values" ? await states?.render(frame.namespace, frame.data) : undefined;
+        writer.append(frame.event, rendered?.data ?? toWireJson(frame.data), rendered?.pointer);
+      }
       await writer.ready();
     }
     signal.throwIfAborted();
@@ -118,36 +145,49 @@ async function runGraph(
       if (signal.reason.kind !== "interrupt") throw signal.reason;
       return { status: "interrupted", error: null, threadStatus: "idle", interrupts: {} };
     }
-    if (isLost(error)) throw error;
+    if (isLost(error) || isOutage(error, run)) throw error;
     const shown = toRunError(error);
-    log.warn({ err: error, run_id: run.run_id }, "run failed");
+    logFailure(log, run, error, shown);
+    if (graph) await dropUnreadableWrites({ db, graph, token: run.fencing_token }, toPlace(run));
     writer.append("error", toWireJson(shown));
     return { status: "error", error: shown, threadStatus: "error", interrupts: {} };
+  } finally {
+    states?.close();
   }
 }
 
 async function finish(
-  { db }: ExecuteDeps,
+  { patient }: ExecuteDeps,
   run: ClaimedRun,
   writer: EventWriter,
   outcome: Outcome,
 ): Promise<void> {
   const events = await writer.close();
-  const done = await finishRun(db, {
+  const result = await finishRun(patient, {
     ...outcome,
     runId: run.run_id,
     token: run.fencing_token,
     keepSeconds: run.kwargs.temporary ? TEMPORARY_KEEP_SECONDS : null,
     events,
   });
-  if (!done) throw new LostRunError(run.run_id);
+  if (result === "rollback") throw new StopRun("rollback");
+  if (result === "lost") throw new LostRunError(run.run_id);
   writer.ended(events);
 }
+
+/** Where a failed run may have left writes: a command's lie beside the checkpoint that it started from. */
+const toPlace = ({ thread_id, kwargs }: ClaimedRun) => ({
+  configurable: { ...(kwargs.command ? kwargs.checkpoint : {}), thread_id },
+});
 
 const isLost = (error: unknown) =>
   error instanceof FencedError ||
   error instanceof LostRunError ||
   (error instanceof StopRun && error.kind === "lost");
+
+/** The database is away for a moment: not the graph's failure, and another attempt may go on where this one is. */
+const isOutage = (error: unknown, run: ClaimedRun) =>
+  isAppError(error, "database_unavailable") && run.attempt < MAX_ATTEMPTS;
 
 const isInterrupt = (data: unknown) => typeof data === "object" && data !== null && "__interrupt__" in data;
 
@@ -156,7 +196,18 @@ async function readInterrupts(graph: Graph, threadId: string): Promise<Record<st
   return Object.fromEntries(tasks.map((task) => [task.id, task.interrupts]));
 }
 
+function logFailure(log: Logger, { run_id }: ClaimedRun, error: unknown, shown: RunError): void {
+  try {
+    log.warn({ err: error, run_id }, "run failed");
+  } catch {
+    // The log reads all of an error, and something in this one throws.
+    log.warn({ err: shown, run_id }, "run failed");
+  }
+}
+
+/** A graph may throw anything, also a text that PostgreSQL cannot store. */
 function toRunError(error: unknown): RunError {
-  if (!(error instanceof Error)) return { error: "Error", message: String(error) };
-  return { error: error.name, message: error.message };
+  const clean = (text: string) => text.replaceAll("\0", "\ufffd").toWellFormed();
+  if (error instanceof Error) return { error: clean(error.name), message: clean(error.message) };
+  return { error: "Error", message: clean(typeof error === "string" ? error : toWireJson(error)) };
 }

@@ -1,5 +1,8 @@
 // The statements on runs. Claiming and finishing are functions of the schema (migrations/0001_initial.sql).
 import type { Queryable } from "../db/database.ts";
+import { storableJson } from "../db/storable-json.ts";
+import type { NewEvent } from "../events/event-log.sql.ts";
+import { toWireJson } from "../events/wire-json.ts";
 import type { RunKwargs } from "./run-kwargs.ts";
 
 export type RunStatus = "pending" | "running" | "success" | "error" | "timeout" | "interrupted";
@@ -28,6 +31,10 @@ export interface RunRow {
 export interface ClaimedRun extends RunRow {
   readonly fencing_token: string;
   readonly attempt: number;
+  /** Workers that fell silent while they had it. */
+  readonly crashes: number;
+  /** It was cancelled while no worker had it. */
+  readonly cancel_action: CancelAction | null;
 }
 
 const COLUMNS =
@@ -35,15 +42,35 @@ const COLUMNS =
 
 export async function claimRun(
   db: Queryable,
-  options: { owner: string; leaseSeconds: number; maxCrashes: number },
+  options: {
+    owner: string;
+    leaseSeconds: number;
+    maxCrashes: number;
+    /** Take only a run that has ended fewer workers. */
+    belowCrashes?: number;
+  },
 ): Promise<ClaimedRun | undefined> {
   const [run] = await db.query<ClaimedRun>(
-    `select ${COLUMNS}, fencing_token, attempt
-     from heddle.claim_run($1::text, make_interval(secs => $2::double precision), $3::integer)`,
-    [options.owner, options.leaseSeconds, options.maxCrashes],
+    `select ${COLUMNS}, fencing_token, attempt, crashes, cancel_action
+     from heddle.claim_run($1::text, make_interval(secs => $2::double precision), $3::integer, $4::integer)`,
+    [options.owner, options.leaseSeconds, options.maxCrashes, options.belowCrashes ?? options.maxCrashes],
   );
   return run;
 }
+
+/** Who holds leases now. */
+export const selectOwners = (db: Queryable) =>
+  db.query<{ lease_owner: string }>(
+    "select distinct lease_owner from heddle.runs where status = 'running' and lease_owner is not null",
+  );
+
+/** Lets the leases of owners that have ended run out now. */
+export const endLeases = (db: Queryable, owners: readonly string[]) =>
+  db.query<{ run_id: string }>(
+    `update heddle.runs set lease_until = clock_timestamp() - interval '1 microsecond'
+     where status = 'running' and lease_owner = any ($1::text[]) returning run_id`,
+    [owners],
+  );
 
 /**
  * Renews leases; a run that does not come back is another worker's now. The rows are locked in the order of the ids, as
@@ -63,19 +90,29 @@ export const renewLeases = (
        order by r.run_id for no key update of r
      )
      update heddle.runs r
-     set lease_until = clock_timestamp() + make_interval(secs => $3::double precision)
+     set lease_until = clock_timestamp() + make_interval(secs => $3::double precision),
+       lease_renewed_at = clock_timestamp()
      from mine where r.run_id = mine.run_id
      returning r.run_id, r.cancel_action`,
     [runs.map((run) => run.runId), runs.map((run) => run.token), leaseSeconds],
   );
 
-/** Gives a run back to the queue. */
-export const releaseRun = (db: Queryable, runId: string, token: string) =>
+/**
+ * Gives a run back to the queue. The thread's token grows: a write of this attempt that is still on its way, perhaps
+ * sent again and again to a database that is away, must not come after it. The thread's row is locked first.
+ */
+export const releaseRun = (db: Queryable, run: Pick<ClaimedRun, "run_id" | "thread_id" | "fencing_token">) =>
   db.query(
-    `update heddle.runs
+    `with thread as (
+       update heddle.threads set fencing_token = fencing_token + 1
+       where thread_id = $1::uuid and fencing_token = $3::bigint
+       returning thread_id
+     )
+     update heddle.runs r
      set status = 'pending', lease_owner = null, lease_until = null, updated_at = clock_timestamp()
-     where run_id = $1::uuid and fencing_token = $2::bigint and status = 'running'`,
-    [runId, token],
+     from thread
+     where r.thread_id = thread.thread_id and r.run_id = $2::uuid and r.fencing_token = $3::bigint and r.status = 'running'`,
+    [run.thread_id, run.run_id, run.fencing_token],
   );
 
 export interface FinishedRun {
@@ -87,16 +124,18 @@ export interface FinishedRun {
   readonly interrupts: Record<string, unknown>;
   /** Seconds until the thread of a stateless run is deleted; null keeps it. */
   readonly keepSeconds: number | null;
-  readonly events: readonly { seq: number; event: string; data: string }[];
+  readonly events: readonly NewEvent[];
 }
 
-/** False when another worker has the run. */
-export async function finishRun(db: Queryable, run: FinishedRun): Promise<boolean> {
-  const [row] = await db.query<{ done: boolean }>(
+/** What became of the run: another worker has it ("lost"), or it is to be rolled back instead. */
+type Finish = "done" | "lost" | "rollback";
+
+export async function finishRun(db: Queryable, run: FinishedRun): Promise<Finish> {
+  const [row] = await db.query<{ result: Finish }>(
     `select heddle.finish_run(
        $1::uuid, $2::bigint, $3::text, $4::json, $5::text, $6::text, $7::jsonb, $8::integer,
-       $9::integer[], $10::text[], $11::text[]
-     ) as done`,
+       $9::integer[], $10::text[], $11::text[], $12::boolean[]
+     ) as result`,
     [
       run.runId,
       run.token,
@@ -104,37 +143,76 @@ export async function finishRun(db: Queryable, run: FinishedRun): Promise<boolea
       run.error === null ? null : JSON.stringify(run.error),
       run.threadStatus,
       run.error?.message ?? null,
-      JSON.stringify(run.interrupts),
+      storableJson(toWireJson(run.interrupts)),
       run.keepSeconds,
       run.events.map((event) => event.seq),
       run.events.map((event) => event.event),
-      run.events.map((event) => event.data),
+      run.events.map((event) => event.pointer ?? event.data),
+      run.events.map((event) => event.pointer !== undefined),
     ],
   );
-  return row?.done ?? false;
+  return row?.result ?? "lost";
+}
+
+export interface NewRun {
+  readonly runId: string;
+  readonly threadId: string;
+  readonly assistantId: string;
+  readonly kwargs: RunKwargs;
+  readonly metadata: object;
+  readonly multitaskStrategy: MultitaskStrategy;
+  readonly afterSeconds: number;
 }
 
 export const insertRun = (
   db: Queryable,
-  run: {
-    runId: string;
-    threadId: string;
-    assistantId: string;
-    kwargs: RunKwargs;
-    metadata: object;
-    multitaskStrategy: MultitaskStrategy;
-    afterSeconds: number;
-  },
+  run: NewRun & { idempotencyKey: string | null; requestDigest: string | null },
 ) =>
   db.query<RunRow>(
     `insert into heddle.runs
-       (run_id, thread_id, assistant_id, kwargs, metadata, multitask_strategy, available_at)
+       (run_id, thread_id, assistant_id, kwargs, metadata, multitask_strategy, available_at,
+       idempotency_key, request_digest)
      values ($1::uuid, $2::uuid, $3::uuid, $4::json, $5::jsonb, $6::text,
-       clock_timestamp() + make_interval(secs => $7::double precision))
+       clock_timestamp() + make_interval(secs => $7::double precision), $8::text, $9::text)
      returning ${COLUMNS}`,
     [
       run.runId,
       run.threadId,
+      run.assistantId,
+      JSON.stringify(run.kwargs),
+      run.metadata,
+      run.multitaskStrategy,
+      run.afterSeconds,
+      run.idempotencyKey,
+      run.requestDigest,
+    ],
+  );
+
+/** Makes requests with the same key wait for each other until the end of the transaction: two would make two runs. */
+export const lockIdempotencyKey = (db: Queryable, key: string) =>
+  db.query("select pg_advisory_xact_lock(hashtextextended($1::text, 0))", [key]);
+
+export const selectRunByKey = (db: Queryable, key: string) =>
+  db.query<RunRow & { request_digest: string }>(
+    `select ${COLUMNS}, request_digest from heddle.runs where idempotency_key = $1::text`,
+    [key],
+  );
+
+/** Adds a run to a thread that is still at `version` and has no unfinished run; no row otherwise. */
+export const addRun = (
+  db: Queryable,
+  thread: { version: string; metadata: object; config: object },
+  run: NewRun,
+) =>
+  db.query<RunRow>(
+    `select ${COLUMNS} from heddle.add_run($1::uuid, $2::text, $3::jsonb, $4::jsonb, $5::uuid, $6::uuid, $7::json,
+       $8::jsonb, $9::text, $10::double precision)`,
+    [
+      run.threadId,
+      thread.version,
+      thread.metadata,
+      thread.config,
+      run.runId,
       run.assistantId,
       JSON.stringify(run.kwargs),
       run.metadata,
@@ -209,38 +287,4 @@ export const settleThread = (db: Queryable, threadId: string) =>
          select 1 from heddle.runs r where r.thread_id = t.thread_id and r.status in ('pending', 'running')
        )`,
     [threadId],
-  );
-
-/**
- * Removes a run that its worker rolls back, with the checkpoints it made; its run id is in their metadata. No row when
- * another worker has the run.
- */
-export const deleteRunWithCheckpoints = (
-  db: Queryable,
-  run: { threadId: string; runId: string; token: string },
-) =>
-  db.query(
-    `with run as (
-       delete from heddle.runs
-       where run_id = $2::uuid and fencing_token = $3::bigint and status = 'running'
-       returning run_id
-     ),
-     gone as (
-       delete from heddle.checkpoints c using run
-       where c.thread_id = $1::text and c.metadata ->> 'run_id' = run.run_id::text
-       returning c.checkpoint_ns, c.checkpoint_id
-     ),
-     writes as (
-       delete from heddle.checkpoint_writes w using gone
-       where w.thread_id = $1::text and w.checkpoint_ns = gone.checkpoint_ns and w.checkpoint_id = gone.checkpoint_id
-     )
-     select run_id from run`,
-    [run.threadId, run.runId, run.token],
-  );
-
-/** The newest two root `values` events of a run, newest first: the last may be an interrupt alone. */
-export const selectLastValues = (db: Queryable, runId: string) =>
-  db.query<{ data: string }>(
-    `select data from heddle.run_events where run_id = $1::uuid and event = 'values' order by seq desc limit 2`,
-    [runId],
   );

@@ -1,14 +1,16 @@
 // Runs as the API sees them: taken, watched, waited for, listed, cancelled. Joins queue, worker and event log.
 import type { Assistants } from "../assistants/assistants.ts";
+import type { Checkpointer } from "../db/checkpointer.ts";
 import type { Database } from "../db/database.ts";
 import { AppError } from "../errors.ts";
-import type { EventRow } from "../events/event-log.sql.ts";
-import { type FollowOptions, follow } from "../events/follow.ts";
+import { type FollowedEvent, type FollowOptions, follow } from "../events/follow.ts";
 import type { Hub } from "../events/hub.ts";
+import type { Wakeups } from "../events/wakeups.ts";
 import type { ThreadStates } from "../threads/state.ts";
 import { lockThread } from "../threads/threads.sql.ts";
 import type { Threads } from "../threads/threads.ts";
-import { createRun, type RunRequest } from "./create-run.ts";
+import { type CreatedRun, createRun, type RunRequest } from "./create-run.ts";
+import { readResult } from "./read-result.ts";
 import {
   type CancelAction,
   deletePending,
@@ -16,7 +18,6 @@ import {
   type RunRow,
   type RunStatus,
   requestCancel,
-  selectLastValues,
   selectRun,
   selectRuns,
   settleThread,
@@ -24,8 +25,8 @@ import {
 import type { Worker } from "./worker.ts";
 
 export interface Runs {
-  /** Committed when it returns. @throws AppError assistant_not_found, thread_not_found, run_in_progress, shutting_down */
-  create(request: RunRequest): Promise<RunRow>;
+  /** Committed when it returns. @throws AppError as `createRun` does */
+  create(request: RunRequest): Promise<Pick<CreatedRun, "run" | "isNew">>;
   /** @throws AppError run_not_found */
   get(threadId: string, runId: string): Promise<RunRow>;
   /** Newest first. @throws AppError thread_not_found */
@@ -34,7 +35,7 @@ export interface Runs {
     page: { limit: number; offset: number; status?: RunStatus | undefined },
   ): Promise<RunRow[]>;
   /** The run's events in pages, to its end. */
-  follow(runId: string, options: FollowOptions): AsyncGenerator<readonly EventRow[]>;
+  follow(runId: string, options: FollowOptions): AsyncGenerator<readonly FollowedEvent[]>;
   /** Waits for the end. The state values then, or `{ __error__ }`. @throws the signal's reason when it aborts */
   join(run: RunRow, options: Pick<FollowOptions, "isNew"> & { signal: AbortSignal }): Promise<unknown>;
   /** Returns at once; the run ends soon. Nothing to do for a run that has ended. @throws AppError run_not_found */
@@ -46,6 +47,8 @@ export interface Runs {
 interface RunsOptions {
   readonly db: Database;
   readonly hub: Hub;
+  readonly wakeups: Wakeups;
+  readonly checkpointer: Checkpointer;
   readonly assistants: Assistants;
   readonly threads: Threads;
   readonly states: ThreadStates;
@@ -53,7 +56,15 @@ interface RunsOptions {
   readonly removeFiles: (threadId: string) => Promise<void>;
 }
 
-export function createRuns({ db, hub, assistants, threads, states, worker, removeFiles }: RunsOptions): Runs {
+export function createRuns(options: RunsOptions): Runs {
+  const { db, hub, wakeups, checkpointer, assistants, threads, states, worker, removeFiles } = options;
+  const reader = { db, hub, checkpointer };
+  /** The run is here, or another server's: either way it hears of it. */
+  const stop = (runId: string, action: CancelAction) => {
+    worker.stop(runId, action);
+    if (!worker.has(runId)) wakeups.send({ kind: "cancel", runId });
+    hub.wake(runId);
+  };
   const get = async (threadId: string, runId: string) => {
     const [run] = await selectRun(db, threadId, runId);
     if (!run) throw new AppError("run_not_found", "Run not found");
@@ -63,32 +74,29 @@ export function createRuns({ db, hub, assistants, threads, states, worker, remov
   return {
     get,
     async create(request) {
-      const { run, stopped } = await createRun({ db, assistants }, request);
+      const { run, isNew, stopped } = await createRun({ db, assistants }, request);
       for (const runId of stopped) {
-        worker.stop(runId, request.multitaskStrategy === "rollback" ? "rollback" : "interrupt");
-        hub.wake(runId);
+        stop(runId, request.multitaskStrategy === "rollback" ? "rollback" : "interrupt");
       }
       worker.wake();
-      return run;
+      if (!worker.hasRoom()) wakeups.send({ kind: "queue" });
+      return { run, isNew };
     },
     async list(threadId, page) {
       await threads.get(threadId);
       return selectRuns(db, threadId, page);
     },
-    follow: (runId, options) => follow({ db, hub }, runId, options),
+    follow: (runId, options) => follow(reader, runId, options),
     async join(run, { isNew = false, signal }) {
-      for await (const _ of follow({ db, hub }, run.run_id, {
+      for await (const _ of follow(reader, run.run_id, {
         ...(isNew ? { after: -1, isNew } : {}),
+        unread: true,
         signal,
       }));
       signal.throwIfAborted();
       const ended = await get(run.thread_id, run.run_id);
       if (ended.error) return { __error__: ended.error };
-      const [last, before] = (await selectLastValues(db, run.run_id)).map((row): object =>
-        JSON.parse(row.data),
-      );
-      if (last) return "__interrupt__" in last ? { ...before, ...last } : last;
-      return (await states.get(run.thread_id)).values;
+      return readResult({ db, checkpointer, states }, ended);
     },
     async cancel(threadId, runId, action) {
       await db.transaction(async (tx) => {
@@ -99,8 +107,7 @@ export function createRuns({ db, hub, assistants, threads, states, worker, remov
         await requestCancel(tx, [runId], action);
         await settleThread(tx, threadId);
       });
-      worker.stop(runId, action);
-      hub.wake(runId);
+      stop(runId, action);
     },
     async deleteThread(threadId) {
       await threads.remove(threadId);

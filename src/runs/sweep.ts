@@ -1,18 +1,36 @@
-// Removes the threads of stateless runs when their time is over.
+// Removes what has had its time: the threads of stateless runs, and the events of runs that ended long ago.
 import type { Logger } from "pino";
 import type { Database } from "../db/database.ts";
 import { isAppError } from "../errors.ts";
+import { expireEvents } from "../events/expire-events.ts";
 import { selectExpiredThreads } from "../threads/threads.sql.ts";
 import type { Runs } from "./runs.ts";
 
 const INTERVAL_MS = 60_000;
 const BATCH = 100;
 
+interface SweepOptions {
+  readonly db: Database;
+  readonly runs: Runs;
+  /** Seconds after a run's end until its events are deleted. */
+  readonly eventRetentionSeconds: number;
+  readonly log: Logger;
+}
+
 /** Sweeps now and then until the returned function is called. Several processes may sweep at the same time. */
-export function startSweeping({ db, runs, log }: { db: Database; runs: Runs; log: Logger }): () => void {
-  const timer = setInterval(() => {
-    sweep(db, runs).catch((error: unknown) => log.error(error, "expired threads could not be removed"));
-  }, INTERVAL_MS);
+export function startSweeping({ db, runs, eventRetentionSeconds, log }: SweepOptions): () => void {
+  let sweeping = false;
+  const sweepAll = async () => {
+    // One that takes longer than the interval is not overtaken.
+    if (sweeping) return;
+    sweeping = true;
+    await sweep(db, runs).catch((error: unknown) => log.error(error, "expired threads could not be removed"));
+    await expireEvents(db, eventRetentionSeconds).catch((error: unknown) =>
+      log.error(error, "expired events could not be deleted"),
+    );
+    sweeping = false;
+  };
+  const timer = setInterval(() => void sweepAll(), INTERVAL_MS);
   timer.unref();
   return () => clearInterval(timer);
 }

@@ -1,16 +1,24 @@
-// The worker of this process: claims runs while it has room, renews their leases, stops them when it is told to.
+// The worker of this process: claims runs while it has room, has their leases kept, stops them when it is told to.
 //
 // A run here is claimed (the database says `running`, with our token and a lease), executed, and ended. It leaves
-// earlier when its lease could not be renewed in time or is another worker's (lost), when a client cancels it
-// (interrupt, rollback), or when the process stops (shutdown: it goes back to the queue with its checkpoint).
-import { randomUUID } from "node:crypto";
+// earlier when it is another worker's (lost), when a client cancels it (interrupt, rollback), or when its lease could
+// not be renewed in time (late) or the process stops (shutdown): then it goes back to the queue with its checkpoint.
 import type { Logger } from "pino";
 import type { Database } from "../db/database.ts";
 import { StopRun } from "./execute-run.ts";
-import { type CancelAction, type ClaimedRun, claimRun, releaseRun, renewLeases } from "./runs.sql.ts";
+import { createLeaseKeeper, type LeaseKeeper } from "./lease-keeper.ts";
+import { createOwner, isGone } from "./owner.ts";
+import {
+  type CancelAction,
+  type ClaimedRun,
+  claimRun,
+  endLeases,
+  releaseRun,
+  selectOwners,
+} from "./runs.sql.ts";
 
-/** Workers that a run may end before it is given up. */
-const MAX_CRASHES = 3;
+/** A run that may have ended this many workers does not share one with another such run: only one of them is to blame. */
+const SUSPICIOUS_CRASHES = 2;
 /** How often the queue is asked without a wake-up: how late a run that another process took may start. */
 const POLL_MS = 500;
 
@@ -18,12 +26,18 @@ export interface Worker {
   start(): void;
   /** There may be a run to claim. */
   wake(): void;
+  /** Whether a run that is added now can start here at once. */
+  hasRoom(): boolean;
+  /** A run here may have been cancelled elsewhere: asks now instead of at the next renewal. */
+  check(runId: string): void;
   /** Stops a run if it is running here. */
   stop(runId: string, action: CancelAction): void;
   /** Stops what runs here on the thread, which is gone, and waits until nothing of it writes any more. */
   abandonThread(threadId: string): Promise<void>;
   /** Runs now. */
   active(): number;
+  /** Whether the run is running here. */
+  has(runId: string): boolean;
   /** Claims nothing more, waits `graceMs` for the running ones, gives the others back to the queue. */
   close(graceMs: number): Promise<void>;
 }
@@ -32,15 +46,19 @@ interface Active {
   readonly run: ClaimedRun;
   readonly controller: AbortController;
   done: Promise<void>;
-  /** When our clock says that the lease may have run out. */
-  leaseEnds: number;
 }
 
 interface WorkerOptions {
   readonly db: Database;
+  /** For the connection that renews leases. */
+  readonly databaseUrl: string;
   readonly log: Logger;
   readonly concurrency: number;
   readonly leaseSeconds: number;
+  /** Seconds that the event loop may be blocked before the process ends. */
+  readonly stuckSeconds: number;
+  /** Workers that a run may end before it is given up. */
+  readonly maxCrashes: number;
   readonly execute: (run: ClaimedRun, signal: AbortSignal) => Promise<void>;
   /** A run was ended in the queue, because it has ended too many workers. */
   readonly onCrashed: (run: ClaimedRun) => void;
@@ -48,19 +66,25 @@ interface WorkerOptions {
 
 export function createWorker({
   db,
+  databaseUrl,
   log,
   concurrency,
   leaseSeconds,
+  stuckSeconds,
+  maxCrashes,
   execute,
   onCrashed,
 }: WorkerOptions): Worker {
-  const owner = `${process.pid}-${randomUUID()}`;
+  const owner = createOwner();
   const active = new Map<string, Active>();
+  /** Cancelled while the answer to a claim, which may be for that run, was on its way. */
+  const stopped = new Map<string, CancelAction>();
+  let claiming = false;
   let closing = false;
   let awake = false;
   let notify: () => void = () => undefined;
   let loop: Promise<void> | undefined;
-  let renewal: NodeJS.Timeout | undefined;
+  let leases: LeaseKeeper | undefined;
 
   const wake = () => {
     awake = true;
@@ -78,12 +102,24 @@ export function createWorker({
     awake = false;
   };
 
-  const launch = (run: ClaimedRun, leaseEnds: number) => {
+  const stop = (runId: string, reason: CancelAction | "lost" | "late") => {
+    if (claiming && reason !== "lost" && reason !== "late") stopped.set(runId, reason);
+    active.get(runId)?.controller.abort(new StopRun(reason));
+  };
+
+  const launch = (run: ClaimedRun, until: bigint) => {
+    const { run_id, fencing_token } = run;
     const controller = new AbortController();
-    const entry: Active = { run, controller, leaseEnds, done: Promise.resolve() };
-    active.set(run.run_id, entry);
+    const entry: Active = { run, controller, done: Promise.resolve() };
+    // Our own earlier attempt, whose lease ran out unnoticed: it has lost the run as to anybody else.
+    active.get(run_id)?.controller.abort(new StopRun("lost"));
+    active.set(run_id, entry);
+    leases?.hold(run_id, fencing_token, until);
+    const action = run.cancel_action ?? stopped.get(run_id);
+    if (action) controller.abort(new StopRun(action));
     entry.done = execute(run, controller.signal).finally(() => {
-      active.delete(run.run_id);
+      leases?.drop(run_id, fencing_token);
+      if (active.get(run_id) === entry) active.delete(run_id);
       wake();
     });
   };
@@ -91,16 +127,36 @@ export function createWorker({
   /** Claims one run; false when there is none, or no room. */
   const claim = async (): Promise<boolean> => {
     if (closing || active.size >= concurrency) return false;
-    const leaseEnds = performance.now() + leaseSeconds * 1000;
-    const run = await claimRun(db, { owner, leaseSeconds, maxCrashes: MAX_CRASHES });
+    const until = process.hrtime.bigint() + BigInt(leaseSeconds) * 1_000_000_000n;
+    const careful = [...active.values()].some(({ run }) => run.crashes >= SUSPICIOUS_CRASHES);
+    stopped.clear();
+    claiming = true;
+    const run = await claimRun(db, {
+      owner,
+      leaseSeconds,
+      maxCrashes,
+      ...(careful ? { belowCrashes: SUSPICIOUS_CRASHES } : {}),
+    }).finally(() => {
+      claiming = false;
+    });
     if (!run) return false;
     if (run.status === "error") onCrashed(run);
-    else if (closing) await releaseRun(db, run.run_id, run.fencing_token);
-    else launch(run, leaseEnds);
+    else if (closing) await releaseRun(db, run);
+    else launch(run, until);
     return true;
   };
 
+  /** After a crash of this machine's processes nobody has to wait for their leases. */
+  const adoptOrphans = async () => {
+    const owners = await selectOwners(db);
+    const gone = owners.map((row) => row.lease_owner).filter(isGone);
+    if (gone.length === 0) return;
+    const runs = await endLeases(db, gone);
+    log.warn({ runs: runs.length }, "runs of a server that has ended are taken over");
+  };
+
   const work = async () => {
+    await adoptOrphans().catch((error: unknown) => log.error(error, "runs cannot be taken over at once"));
     while (!closing) {
       try {
         while (await claim());
@@ -111,43 +167,20 @@ export function createWorker({
     }
   };
 
-  const renew = async () => {
-    const entries = [...active.values()];
-    if (entries.length === 0) return;
-    const leaseEnds = performance.now() + leaseSeconds * 1000;
-    const runs = entries.map(({ run }) => ({ runId: run.run_id, token: run.fencing_token }));
-    const rows = await renewLeases(db, runs, leaseSeconds);
-    const renewed = new Map(rows.map((row) => [row.run_id, row.cancel_action]));
-    for (const entry of entries) {
-      const action = renewed.get(entry.run.run_id);
-      if (action === undefined) entry.controller.abort(new StopRun("lost"));
-      else entry.leaseEnds = leaseEnds;
-      if (action) entry.controller.abort(new StopRun(action));
-    }
-  };
-
-  const keepLeases = async () => {
-    try {
-      await renew();
-    } catch (error) {
-      log.error(error, "leases cannot be renewed");
-    }
-    // Without a confirmed renewal the run stops before somebody else may start it.
-    const margin = (leaseSeconds * 1000) / 3;
-    for (const entry of active.values()) {
-      if (performance.now() > entry.leaseEnds - margin) entry.controller.abort(new StopRun("lost"));
-    }
-  };
-
   return {
     wake,
     active: () => active.size,
+    has: (runId) => active.has(runId),
+    hasRoom: () => !closing && active.size < concurrency,
+    check(runId) {
+      if (active.has(runId)) leases?.renew();
+    },
     start() {
       if (concurrency === 0) return;
+      leases = createLeaseKeeper({ url: databaseUrl, leaseSeconds, stuckSeconds, log, onStop: stop });
       loop = work();
-      renewal = setInterval(() => void keepLeases(), (leaseSeconds * 1000) / 3);
     },
-    stop: (runId, action) => active.get(runId)?.controller.abort(new StopRun(action)),
+    stop,
     async abandonThread(threadId) {
       const entries = [...active.values()].filter(({ run }) => run.thread_id === threadId);
       for (const { controller } of entries) controller.abort(new StopRun("lost"));
@@ -164,7 +197,7 @@ export function createWorker({
       clearTimeout(timer);
       for (const { controller } of active.values()) controller.abort(new StopRun("shutdown"));
       await finished();
-      clearInterval(renewal);
+      await leases?.close();
     },
   };
 }

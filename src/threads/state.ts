@@ -5,6 +5,7 @@ import type { Database } from "../db/database.ts";
 import { AppError } from "../errors.ts";
 import type { Graph } from "../graphs/graph.ts";
 import type { GraphRuntime, Graphs } from "../graphs/registry.ts";
+import { readWithPending } from "./pending-writes.ts";
 import { EMPTY_STATE, type ThreadState, toThreadState } from "./thread-state.ts";
 import { hasUnfinishedRun, lockThread, selectThread, type ThreadRow, takeThread } from "./threads.sql.ts";
 
@@ -52,7 +53,9 @@ export function createThreadStates({ db, graphs }: { db: Database; graphs: Graph
   };
 
   const read = async (graph: Graph, threadId: string, checkpoint: CheckpointSelector, subgraphs: boolean) => {
-    const snapshot = await graph.getState(toConfig(threadId, checkpoint), { subgraphs });
+    const snapshot = await readWithPending(graph, (readable) =>
+      readable.getState(toConfig(threadId, checkpoint), { subgraphs }),
+    );
     if (checkpoint.checkpoint_id !== undefined && snapshot.metadata === undefined) {
       throw new AppError("checkpoint_not_found", `Checkpoint ${checkpoint.checkpoint_id} not found`);
     }
@@ -78,14 +81,16 @@ export function createThreadStates({ db, graphs }: { db: Database; graphs: Graph
       const thread = await find(threadId);
       const graph = await graphOf(thread, "threads.read");
       if (!graph) return [];
-      const states: ThreadState[] = [];
-      const history = graph.getStateHistory(toConfig(threadId, checkpoint), {
-        limit,
-        ...(before === undefined ? {} : { before: { configurable: { checkpoint_id: before } } }),
-        ...(metadata === undefined ? {} : { filter: metadata }),
+      return readWithPending(graph, async (readable) => {
+        const history = readable.getStateHistory(toConfig(threadId, checkpoint), {
+          limit,
+          ...(before === undefined ? {} : { before: { configurable: { checkpoint_id: before } } }),
+          ...(metadata === undefined ? {} : { filter: metadata }),
+        });
+        const states: ThreadState[] = [];
+        for await (const snapshot of history) states.push(toThreadState(snapshot));
+        return states;
       });
-      for await (const snapshot of history) states.push(toThreadState(snapshot));
-      return states;
     },
 
     async update(threadId, { values, asNode, checkpoint = {} }) {
@@ -108,10 +113,9 @@ export function createThreadStates({ db, graphs }: { db: Database; graphs: Graph
         );
       } catch (error) {
         if (error instanceof FencedError) throw threadBusy();
-        if (error instanceof Error && error.name === "InvalidUpdateError") {
-          throw new AppError("invalid_request", error.message, { cause: error });
-        }
-        throw error;
+        if (!(error instanceof Error) || error instanceof AppError || isFromPostgres(error)) throw error;
+        // The graph does not take it: no such node, or a reducer refuses the values.
+        throw new AppError("invalid_request", error.message, { cause: error });
       }
     },
   };
@@ -128,6 +132,9 @@ const toConfig = (
     ...(checkpoint_map === undefined ? {} : { checkpoint_map }),
   },
 });
+
+/** An error that PostgreSQL sent; what it says is for the log. */
+const isFromPostgres = (error: Error) => "severity" in error;
 
 export const threadNotFound = (threadId: string) =>
   new AppError("thread_not_found", `Thread with ID ${threadId} not found`);

@@ -1,5 +1,7 @@
 // The statements on threads.
 import type { Queryable } from "../db/database.ts";
+import { dump } from "../db/serializer.ts";
+import { storableJson } from "../db/storable-json.ts";
 
 type ThreadStatus = "idle" | "busy" | "interrupted" | "error";
 
@@ -27,6 +29,13 @@ export const insertThread = (db: Queryable, threadId: string, metadata: object) 
 
 export const selectThread = (db: Queryable, threadId: string) =>
   db.query<ThreadRow>(`select ${COLUMNS} from heddle.threads where thread_id = $1::uuid`, [threadId]);
+
+/** `version` changes with every change of the row. */
+export const selectThreadVersion = (db: Queryable, threadId: string) =>
+  db.query<ThreadRow & { version: string }>(
+    `select ${COLUMNS}, xmin::text as version from heddle.threads where thread_id = $1::uuid`,
+    [threadId],
+  );
 
 /** Merges metadata, key by key. */
 export const updateThreadMetadata = (db: Queryable, threadId: string, metadata: object) =>
@@ -105,4 +114,46 @@ export const searchThreadRows = (db: Queryable, search: ThreadSearch) =>
      order by ${search.sortBy} ${search.sortOrder}, thread_id
      limit $4::bigint offset $5::bigint`,
     [search.metadata ?? null, search.ids ?? null, search.status ?? null, search.limit, search.offset],
+  );
+
+/**
+ * Removes what was written beside a checkpoint, the newest unless one is named. `for key share` waits for a claim that
+ * is under way: only the holder of the thread's newest token may remove it.
+ */
+export const deletePendingWrites = (
+  db: Queryable,
+  { threadId, checkpointId, token }: { threadId: string; checkpointId: string | undefined; token: string },
+) =>
+  db.query(
+    `with fence as (
+       select 1 from heddle.threads
+       where thread_id = $1::uuid and fencing_token = $3::bigint
+       for key share
+     )
+     delete from heddle.checkpoint_writes
+     where thread_id = $1::text and checkpoint_ns = ''
+       and checkpoint_id = coalesce($2::text, (
+         select checkpoint_id from heddle.checkpoints
+         where thread_id = $1::text and checkpoint_ns = ''
+         order by seq desc
+         limit 1
+       ))
+       and exists (select 1 from fence)`,
+    [threadId, checkpointId ?? null, token],
+  );
+
+/** After its checkpoints have come from elsewhere. A graph that the thread has already is kept. */
+export const describeImportedThread = (
+  db: Queryable,
+  threadId: string,
+  { graphId, interrupts }: { graphId: string | undefined; interrupts: Record<string, unknown[]> },
+) =>
+  db.query(
+    `update heddle.threads
+     set metadata = case when $2::text is null then metadata
+           else jsonb_build_object('graph_id', $2::text) || metadata end,
+       interrupts = $3::jsonb,
+       status = case when $3::jsonb = '{}' then 'idle' else 'interrupted' end
+     where thread_id = $1::uuid`,
+    [threadId, graphId ?? null, storableJson(dump(interrupts))],
   );

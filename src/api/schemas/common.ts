@@ -32,3 +32,17 @@ export const checkpoint = z.looseObject({
   checkpoint_ns: optional(z.string()),
   checkpoint_map: optional(jsonObject),
 });
+
+/**
+ * What goes into a graph's state. LangGraph takes an object, or one of a list, that names itself a Command for a
+ * command: data must not do what only `command` is for.
+ */
+export const graphInput = z
+  .unknown()
+  .refine(
+    (input) => ![input].flat().some((item) => isObject(item) && item.lg_name === "Command"),
+    'An object with lg_name "Command" is no input. Send a command as `command`.',
+  );
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === "object" && value !== null;

@@ -1,7 +1,7 @@
 // Bodies and queries of the run routes.
 import { z } from "zod";
 import { STREAM_MODES } from "../../runs/run-kwargs.ts";
-import { checkpoint, flag, jsonObject, optional, page } from "./common.ts";
+import { checkpoint, flag, graphInput, jsonObject, optional, page } from "./common.ts";
 
 const streamMode = z.enum(STREAM_MODES);
 const nodes = z.union([z.literal("*"), z.array(z.string())]);
@@ -9,7 +9,7 @@ const goto = z.union([z.string(), z.looseObject({ node: z.string(), input: z.unk
 
 export const runBody = z.looseObject({
   assistant_id: z.string().min(1),
-  input: z.unknown().optional(),
+  input: graphInput.optional(),
   command: optional(
     z.looseObject({
       goto: optional(z.union([goto, z.array(goto)])),

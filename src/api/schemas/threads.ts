@@ -1,6 +1,6 @@
 // Bodies and queries of the thread routes.
 import { z } from "zod";
-import { bodyOrNone, checkpoint, flag, jsonObject, optional, page, sortOrder } from "./common.ts";
+import { bodyOrNone, checkpoint, flag, graphInput, jsonObject, optional, page, sortOrder } from "./common.ts";
 
 export const createThreadBody = bodyOrNone({
   thread_id: optional(z.uuid()),
@@ -27,7 +27,7 @@ export const stateAtBody = z.looseObject({ checkpoint, subgraphs: optional(z.boo
 export const checkpointParams = z.object({ thread_id: z.uuid(), checkpoint_id: z.uuid() });
 
 export const updateStateBody = z.looseObject({
-  values: z.unknown().optional(),
+  values: graphInput.optional(),
   as_node: optional(z.string()),
   checkpoint_id: optional(z.uuid()),
   checkpoint: optional(checkpoint),
