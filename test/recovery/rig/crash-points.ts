@@ -1,0 +1,71 @@
+// Points in a run's life at which a server can be killed. `RIG_CRASH=name@n` kills the process at the nth time it gets
+// there. When the source changes, only the anchors here (and in mutants.ts) have to follow.
+import type { Patch } from "./patch.ts";
+
+/** Who gets there: a server that clients talk to, one that runs runs, one that is told to stop, one that starts. */
+type Reached = "request" | "run" | "cancel" | "rollback" | "release" | "delete" | "update" | "start";
+
+interface CrashPoint extends Patch {
+  readonly by: Reached;
+}
+
+const before = (name: string, by: Reached, file: string, find: string): [string, CrashPoint] => [
+  name,
+  { by, file, find, put: `globalThis.rigCrash?.(${JSON.stringify(name)}); $&` },
+];
+const after = (name: string, by: Reached, file: string, find: string): [string, CrashPoint] => [
+  name,
+  { by, file, find, put: `$& globalThis.rigCrash?.(${JSON.stringify(name)});` },
+];
+
+const EXECUTE = "src/runs/execute-run.ts";
+const SAVER = "src/db/checkpointer.ts";
+const LOG = "src/events/event-log.ts";
+const RUNS = "src/runs/runs.ts";
+const WORKER = "src/runs/worker.ts";
+
+export const CRASH_POINTS: ReadonlyMap<string, CrashPoint> = new Map([
+  after(
+    "run-inserted",
+    "request",
+    "src/runs/create-run.ts",
+    'if (!row) throw new Error("the run was not inserted");',
+  ),
+  before("before-add", "request", "src/runs/create-run.ts", "const [row] = await addRun("),
+  after(
+    "after-add",
+    "request",
+    "src/runs/create-run.ts",
+    "await addRun(db, { version: thread.version, metadata: identity, config }, run);",
+  ),
+  before("run-committed", "request", RUNS, "for (const runId of stopped) {\n"),
+  before("before-commit", "request", "src/db/database.ts", 'await tx.query("commit");'),
+  after("after-commit", "request", "src/db/database.ts", 'await tx.query("commit");'),
+  after("after-claim", "run", WORKER, "if (!run) return false;"),
+  after("after-renewal", "run", "src/runs/lease-keeper.ts", "else lease.until = message.until;"),
+  before("before-first-event", "run", EXECUTE, 'writer.append("metadata"'),
+  before("before-put", "run", SAVER, "const rows = await this.#patient.query(PUT, ["),
+  before("after-put", "run", SAVER, "if (rows.length === 0) throw new FencedError(threadId);"),
+  before("before-put-writes", "run", SAVER, "const [answer] = await this.#patient.query"),
+  before("after-put-writes", "run", SAVER, "if (!answer?.ok) throw new FencedError(threadId);"),
+  before("before-event-flush", "run", LOG, "owned = await insertEvents(db, events);"),
+  after("after-event-flush", "run", LOG, "owned = await insertEvents(db, events);"),
+  before("before-finish", "run", EXECUTE, "const result = await finishRun(patient, {"),
+  before("after-finish", "run", EXECUTE, 'if (result === "rollback") throw new StopRun("rollback");'),
+  after("after-last-event", "run", EXECUTE, "writer.ended(events);"),
+  after("cancel-requested", "cancel", RUNS, "await requestCancel(tx, [runId], action);"),
+  before("cancel-committed", "cancel", RUNS, "worker.stop(runId, action);\n"),
+  after(
+    "rolling-back",
+    "rollback",
+    EXECUTE,
+    "await deleteRunWithCheckpoints(tx, { threadId: thread_id, runId: run_id, token });",
+  ),
+  before("rolled-back", "rollback", EXECUTE, 'log.info({ run_id }, "run rolled back");'),
+  before("before-release", "release", EXECUTE, "await releaseRun(patient, run);\n    log.info("),
+  before("after-release", "release", EXECUTE, 'log.info({ run_id }, "run given back to the queue");'),
+  before("deleting-thread", "delete", "src/threads/threads.ts", "await tx.query(DELETE_THREAD, [threadId]);"),
+  before("updating-state", "update", "src/threads/state.ts", "return await graph.updateState("),
+  before("migrating", "start", "src/db/migrate.ts", "await tx.query(migration.sql);"),
+  before("migrated", "start", "src/db/migrate.ts", "return missing.map((migration) => migration.name);"),
+]);

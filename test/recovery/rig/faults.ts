@@ -1,0 +1,76 @@
+// What scenarios have in common: servers that come and go, and the work that goes on meanwhile.
+import { setTimeout as delay } from "node:timers/promises";
+import { runClients, type Workload } from "./client.ts";
+import { EndedAtStart, type Instance, type StartOptions } from "./supervisor.ts";
+import { LEASE_SECONDS, type World } from "./world.ts";
+
+export const LEASE_MS = LEASE_SECONDS * 1_000;
+
+export const workload = (own: Partial<Workload> = {}): Workload => ({
+  threads: 8,
+  turns: 5,
+  strategies: ["enqueue"],
+  hurry: 0.4,
+  cut: 0.3,
+  cancel: 0,
+  directives: (random) => `ms=${random.whole(20, 300)}${random.chance(0.3) ? " tool" : ""}`,
+  ...own,
+});
+
+/** Does `fault` again and again until the clients have finished; then lets it end. */
+export async function during(work: Promise<void>, fault: () => Promise<void>): Promise<void> {
+  let isOver = false;
+  const faults = (async () => {
+    while (!isOver) await fault();
+  })();
+  try {
+    await work;
+  } finally {
+    isOver = true;
+    await faults;
+  }
+}
+
+export async function startServers(world: World, count: number, options?: (index: number) => StartOptions) {
+  const names = Array.from({ length: count }, (_, i) => `s${i}`);
+  await Promise.all(names.map((name, i) => world.servers.start(name, options?.(i))));
+}
+
+let started = 0;
+/** A server in the place of one that has gone. Killed while it starts, it is simply not there. */
+export async function replace(world: World, options?: StartOptions): Promise<void> {
+  await world.servers.start(`r${started++}`, options).catch((error: unknown) => {
+    if (!(error instanceof EndedAtStart)) throw error;
+  });
+}
+
+export const pickLive = (world: World): Instance | undefined => {
+  const live = world.servers.live();
+  return live.length === 0 ? undefined : world.random.pick(live);
+};
+
+/** Each server stops by itself at its first (or some) hit of a point, and goes on when its leases are over. */
+export async function pauseAtOnce(world: World, point: string, directives: string): Promise<void> {
+  const hits = point === "before-finish" ? [1] : [3, 5, 9];
+  await startServers(world, 4, (i) => ({ crash: `${point}@${hits[i % hits.length]}@SIGSTOP` }));
+  const work = runClients(
+    world,
+    workload({ threads: 6, turns: 2 * world.times, hurry: 0, directives: () => directives }),
+  );
+  const until = new Map<string, number>();
+  const wake = (isOver: boolean) => {
+    for (const server of world.servers.instances) {
+      if (server.hasStopped()) {
+        server.pause();
+        until.set(server.name, Date.now() + LEASE_MS + 1_500);
+      }
+      if (!isOver && Date.now() < (until.get(server.name) ?? Number.POSITIVE_INFINITY)) continue;
+      if (until.delete(server.name)) server.resume();
+    }
+  };
+  await during(work, async () => {
+    await delay(50);
+    wake(false);
+  });
+  wake(true);
+}

@@ -1,0 +1,61 @@
+// Mutants at the edges: where answers are lost, and towards clients that vanish or do not read.
+import type { Mutant } from "./mutants.ts";
+
+export const EDGE_MUTANTS: readonly (readonly [string, Mutant])[] = [
+  [
+    "events-only-once",
+    {
+      breaks: "events that are sent again, when the answer was lost, are the same events",
+      scenarios: ["lost-replies"],
+      patches: [
+        {
+          file: "src/events/event-log.sql.ts",
+          find: "       on conflict (run_id, seq) do nothing\n",
+          put: "",
+        },
+      ],
+    },
+  ],
+  [
+    "vanished-client-ignored",
+    {
+      breaks: "a client that vanishes cancels its run, if it has asked for that",
+      scenarios: ["vanish"],
+      patches: [
+        {
+          file: "src/api/runs.ts",
+          find: "await sendEvents(request, reply, pages, { signal, draining });\n    if (cancel)",
+          put: "await sendEvents(request, reply, pages, { signal, draining });\n    if (!cancel && cancel)",
+        },
+      ],
+    },
+  ],
+  [
+    "no-back-pressure",
+    {
+      breaks: "a reader that does not read is waited for",
+      scenarios: ["stalled"],
+      patches: [
+        {
+          file: "src/api/sse.ts",
+          find: 'if (!raw.write(text) && !signal.aborted) await once(raw, "drain", { signal });',
+          put: 'if (!raw.write(text) && signal.aborted) await once(raw, "drain", { signal });',
+        },
+      ],
+    },
+  ],
+  [
+    "graph-error-for-an-outage",
+    {
+      breaks: "whatever a request needs from a database that is away is answered with 503",
+      scenarios: ["lost-replies"],
+      patches: [
+        {
+          file: "src/runs/create-run.ts",
+          find: 'if (!isAppError(error, "assistant_not_found")) throw error;',
+          put: "",
+        },
+      ],
+    },
+  ],
+];

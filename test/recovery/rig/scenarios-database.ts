@@ -1,0 +1,97 @@
+// Faults of a PostgreSQL that runs: tables that are locked, no connection left, connections that are dead without a word.
+import { setTimeout as delay } from "node:timers/promises";
+import pg from "pg";
+import { request, runClients } from "./client.ts";
+import { during, startServers, workload } from "./faults.ts";
+import { startProxy } from "./proxy.ts";
+import type { Scenario } from "./scenarios.ts";
+import { over } from "./scenarios-network.ts";
+import { LEASE_SECONDS, type World } from "./world.ts";
+
+/** Seconds until a server must have seen that its connections are dead: its longest statement, and a little. */
+const SEEN_SECONDS = 40;
+
+async function outage(world: World, what: () => Promise<void>): Promise<void> {
+  const from = Date.now();
+  await what();
+  world.history.add({ op: "outage", from, to: Date.now() });
+}
+
+export const DATABASE_SCENARIOS: Readonly<Record<string, Scenario>> = {
+  locked: {
+    about: "R11: tables are locked for longer than a lease, so that every statement hangs",
+    async play(world) {
+      await startServers(world, 2);
+      const work = runClients(world, workload({ threads: 6, turns: 4 * world.times }));
+      await during(work, async () => {
+        await delay(world.random.whole(500, 1_500));
+        const table = world.random.pick(["runs", "checkpoints", "threads", "run_events"]);
+        await outage(world, () =>
+          world.db.transaction(async (tx) => {
+            await tx.query(`lock table heddle.${table} in access exclusive mode`);
+            await delay(world.random.whole(500, LEASE_SECONDS * 1_000 + 1_500));
+          }),
+        );
+      });
+    },
+  },
+  full: {
+    about: "R12: no connection is left in PostgreSQL",
+    async play(world) {
+      await startServers(world, 2);
+      const work = runClients(world, workload({ turns: 4 * world.times }));
+      await during(work, async () => {
+        await delay(world.random.whole(300, 1_000));
+        await outage(world, () => fill(world));
+      });
+    },
+  },
+  "half-open": {
+    about: "R9: all connections of a server are dead, and nobody has told it; new ones work",
+    isLong: true,
+    async play(world) {
+      const proxy = await startProxy(world.postgres.port);
+      try {
+        await startServers(world, 3, (i) => (i === 0 ? { databaseUrl: over(world, proxy.port) } : {}));
+        const [first] = world.servers.instances;
+        if (!first) throw new Error("no server");
+        const work = runClients(world, workload({ turns: 4, directives: () => "ms=800 tool" }));
+        await delay(1_500);
+        proxy.forget();
+        const until = Date.now() + SEEN_SECONDS * 1_000;
+        await outage(world, () => work);
+        const answers = async () => (await request(world, first.url, "GET /ok"))?.status === 200;
+        await outage(world, async () => {
+          while (!(await answers()) && Date.now() < until) await delay(200);
+        });
+        const isBack = await answers();
+        world.history.add({
+          op: "measure",
+          what: `not back after ${SEEN_SECONDS} s`,
+          value: isBack ? 0 : 1,
+          limit: 0,
+        });
+      } finally {
+        await world.servers.close();
+        await proxy.close();
+      }
+    },
+  },
+};
+
+/** Takes what connections there are, for a while. */
+async function fill(world: World): Promise<void> {
+  const taken: pg.Client[] = [];
+  const take = async (): Promise<boolean> => {
+    const client = new pg.Client({ connectionString: world.databaseUrl });
+    client.on("error", () => undefined);
+    taken.push(client);
+    return client.connect().then(
+      () => true,
+      () => false,
+    );
+  };
+  while ((await Promise.all(Array.from({ length: 20 }, take))).every(Boolean));
+  await delay(world.random.whole(500, 2_000));
+  await Promise.all(taken.map((client) => client.end().catch(() => undefined)));
+}
