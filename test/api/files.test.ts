@@ -138,6 +138,34 @@ describe("uploads", () => {
     expect(stored()).toEqual(before);
   });
 
+  it.each([
+    [
+      "end too early",
+      "; boundary=x",
+      '--x\r\ncontent-disposition: form-data; name="files"; filename="[]"\r\n\r\n',
+      400,
+    ],
+    [
+      "end within a file",
+      "; boundary=x",
+      '--x\r\ncontent-disposition: form-data; name="files"; filename="a"\r\n\r\nabc',
+      400,
+    ],
+    ["name no boundary", "", "--x", 415],
+  ])("are refused when they %s", async (_what, boundary, content, status) => {
+    const before = stored();
+    const response = await fetch(`${heddle.url}/threads/${threadId}/uploads`, {
+      method: "POST",
+      headers: { "content-type": `multipart/form-data${boundary}` },
+      body: content,
+    });
+    expect(response.status).toBe(status);
+    expect(await response.json()).toMatchObject({
+      error: { message: expect.stringMatching(/boundary|before all of it had arrived|incomplete/i) },
+    });
+    expect(stored()).toEqual(before);
+  });
+
   it("are refused when there are too many", async () => {
     const before = stored();
     const many = Array.from({ length: 11 }, (_, i): [string, string] => [`${i}.txt`, "x"]);

@@ -101,6 +101,22 @@ describe("a run on a thread", () => {
     expect((await heddle.client.threads.get(threadId)).status).toBe("idle");
   });
 
+  it.each([
+    ["nothing", "undefined"],
+    ["an object", '"code":7'],
+    ["odd text", "NUL \ufffd and \ufffd"],
+    ["a trap", "caught"],
+  ])("ends as an error whatever the graph throws: %s", async (what, message) => {
+    const threadId = await newThread();
+    const run = await background(threadId, `throw ${what}`);
+    await heddle.client.runs.join(threadId, run.run_id);
+    expect(await heddle.client.runs.get(threadId, run.run_id)).toMatchObject({
+      status: "error",
+      error: { error: expect.any(String), message: expect.stringContaining(message) },
+    });
+    expect(lastText(await wait(threadId, "do more"))).toBe("2 more");
+  });
+
   it("stops at an interrupt and goes on with the answer", async () => {
     const threadId = await newThread();
     const asked = (await wait(threadId, "ask your name")) as unknown as {
@@ -165,6 +181,48 @@ describe("several runs on a thread", () => {
     await expect(statusOf(first)).rejects.toThrow("HTTP 404");
     const history = await heddle.client.threads.getHistory(threadId, { limit: 100 });
     expect(JSON.stringify(history)).not.toContain("rollback");
+  });
+});
+
+describe("a request with an Idempotency-Key", () => {
+  const post = async (route: string, key: string, text: string) => {
+    const response = await fetch(heddle.url + route, {
+      method: "POST",
+      headers: { "content-type": "application/json", "idempotency-key": key },
+      body: JSON.stringify({ assistant_id: "script", input: human(text) }),
+    });
+    return { status: response.status, text: await response.text() };
+  };
+
+  it("makes one run, however often and in whatever way it is sent", async () => {
+    const threadId = await newThread();
+    const answers = await Promise.all(
+      Array.from({ length: 8 }, () => post(`/threads/${threadId}/runs`, "a", "do it")),
+    );
+    expect(new Set(answers.map((answer) => JSON.parse(answer.text).run_id)).size).toBe(1);
+    expect(lastText(JSON.parse((await post(`/threads/${threadId}/runs/wait`, "a", "do it")).text))).toBe(
+      "1 it",
+    );
+    const [first, second] = [
+      await post(`/threads/${threadId}/runs/stream`, "a", "do it"),
+      await post(`/threads/${threadId}/runs/stream`, "a", "do it"),
+    ];
+    expect(second).toEqual(first);
+    expect(first.text).toContain("1 it");
+    expect(await heddle.client.runs.list(threadId)).toHaveLength(1);
+  });
+
+  it("makes one stateless run", async () => {
+    const answers = await Promise.all(Array.from({ length: 4 }, () => post("/runs", "b", "do it")));
+    expect(new Set(answers.map((answer) => JSON.parse(answer.text).thread_id)).size).toBe(1);
+  });
+
+  it("is refused when the key was another request's on this thread", async () => {
+    const threadId = await newThread();
+    await post(`/threads/${threadId}/runs/wait`, "c", "do it");
+    expect((await post(`/threads/${threadId}/runs`, "c", "do more")).status).toBe(422);
+    expect((await post(`/threads/${threadId}/runs`, "d".repeat(256), "do it")).status).toBe(422);
+    expect((await post(`/threads/${await newThread()}/runs`, "c", "do more")).status).toBe(200);
   });
 });
 

@@ -209,6 +209,7 @@ describe("assistants", () => {
       "made",
       "promised",
       "script",
+      "shapes",
     ]);
     const script = await heddle.client.assistants.get("script");
     expect(script).toMatchObject({ graph_id: "script", metadata: { created_by: "system" }, version: 1 });

@@ -286,11 +286,13 @@ export function describeSandbox(
     });
 
     it("keeps /tmp from call to call, for its own thread, until it is released", async () => {
-      await run("echo mine > /tmp/note; mkdir /tmp/closed; touch /tmp/closed/x; chmod 0 /tmp/closed");
-      expect(await output("cat /tmp/note")).toBe("mine\n");
+      // The host may have a /tmp/note of its own.
+      const note = `/tmp/note-${randomUUID()}`;
+      await run(`echo mine > ${note}; mkdir /tmp/closed; touch /tmp/closed/x; chmod 0 /tmp/closed`);
+      expect(await output(`cat ${note}`)).toBe("mine\n");
       const other = await setting.sandboxes.acquire(randomUUID());
-      expect((await other.execute("cat /tmp/note; ls /tmp")).output).not.toContain("mine");
-      expect(existsSync("/tmp/note")).toBe(false);
+      expect((await other.execute(`cat ${note}; ls /tmp`)).output).not.toContain("mine");
+      expect(existsSync(note)).toBe(false);
       await setting.sandboxes.release(threadId);
       expect(existsSync(join(setting.dataDir, "threads", threadId, "sandbox-tmp"))).toBe(false);
       await expect(run("true")).rejects.toMatchObject({ code: "sandbox_unavailable" });

@@ -75,7 +75,11 @@ export async function createTestLead(
     ran,
     turn: async (input: string | BaseMessage[], options = {}) =>
       (await graph.invoke(toInput(input) as never, withThread(options))) as unknown as ThreadState,
-    stream: async (input: string | BaseMessage[], streamMode: "updates" | "messages", options = {}) => {
+    stream: async (
+      input: string | BaseMessage[],
+      streamMode: "updates" | "messages" | "values",
+      options = {},
+    ) => {
       const chunks: unknown[] = [];
       const stream = await graph.stream(toInput(input) as never, { ...withThread(options), streamMode });
       for await (const chunk of stream) chunks.push(chunk);

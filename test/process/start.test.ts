@@ -112,6 +112,7 @@ describe("a start that fails", () => {
     ["PORT", "eighty", /PORT is "eighty", but must be an integer from 0 to 65535/],
     ["SANDBOX", "docker", /SANDBOX is "docker", but must be auto, bubblewrap, virtual, local/],
     ["DATABASE_URL", "mysql://root:secret@x/y", /DATABASE_URL .*must be postgres:/],
+    ["DATABASE_URL", "postgres://root:secret@:x:/", /DATABASE_URL .*must be postgres:/],
     ["LOG_LEVEL", "loud", /LOG_LEVEL is "loud", but must be trace/],
   ])("because %s is wrong", async (name, value, expected) => {
     const text = await failure(start({ [name]: value }));

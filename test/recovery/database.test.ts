@@ -1,5 +1,7 @@
-// Connections that break at a bad moment: an error for whoever used them, and for nobody else.
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+// Connections that break at a bad moment: an error for whoever used them, and for nobody else. And connections that
+// are not what they were: statements that were prepared on them are gone, or mean something else.
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from "vitest";
+import { createDatabase, type Database } from "../../src/db/database.ts";
 import { createTestDatabase, type TestDatabase } from "../helpers/database.ts";
 
 let database: TestDatabase;
@@ -24,5 +26,60 @@ describe("a connection that breaks in the middle of a transaction", () => {
     });
     await expect(transaction).rejects.toMatchObject({ code: "database_unavailable" });
     expect(await db.query("select count(*) as threads from heddle.threads")).toEqual(before);
+  });
+});
+
+describe("a prepared statement", () => {
+  let db: Database;
+  beforeEach(() => {
+    db = createDatabase({ url: database.url, max: 1, onError: () => undefined });
+  });
+  afterEach(() => db.close());
+
+  const add = "select $1::integer + 1 as sum";
+  const prepared = async () =>
+    (await db.query<{ statement: string }>("select statement from pg_prepared_statements")).map(
+      (row) => row.statement,
+    );
+
+  it("is what a statement with values becomes, once per connection", async () => {
+    for (const value of [1, 2]) expect(await db.query(add, [value])).toEqual([{ sum: value + 1 }]);
+    expect(await prepared()).toEqual([add]);
+  });
+
+  // What a pooler in transaction mode does: the next transaction is on another connection.
+  it("that the connection does not have is sent unprepared, and so is every later one", async () => {
+    await db.query(add, [1]);
+    await db.query("deallocate all");
+    expect(await db.query(add, [2])).toEqual([{ sum: 3 }]);
+    expect(await prepared()).toEqual([]);
+  });
+
+  it("that the connection does not have repeats the transaction that it is in", async () => {
+    await db.query(add, [1]);
+    await db.query("deallocate all");
+    const rows = await db.transaction(async (tx) => {
+      await tx.query("create table once (number integer)");
+      return await tx.query(add, [2]);
+    });
+    expect(rows).toEqual([{ sum: 3 }]);
+  });
+
+  it("that the connection has from another client is sent unprepared", async () => {
+    const other = createDatabase({ url: database.url, max: 1, onError: () => undefined });
+    await other.query(add, [1]);
+    const [row] = await other.query<{ name: string }>("select name from pg_prepared_statements");
+    await other.close();
+    await db.query(`prepare "${row?.name}" as ${add}`);
+    expect(await db.query(add, [2])).toEqual([{ sum: 3 }]);
+  });
+
+  it("whose rows a migration has changed is sent unprepared", async () => {
+    const all = "select * from changed where $1::boolean";
+    await db.query("create table changed (number integer)");
+    await db.query(all, [true]);
+    await db.query("alter table changed alter number type text");
+    await db.query("insert into changed values ('one')");
+    expect(await db.query(all, [true])).toEqual([{ number: "one" }]);
   });
 });

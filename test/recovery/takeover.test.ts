@@ -4,7 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Checkpointer, FENCE_KEY, FencedError } from "../../src/db/checkpointer.ts";
 import { createEventLog, LostRunError } from "../../src/events/event-log.ts";
 import { createHub } from "../../src/events/hub.ts";
-import { claimRun, finishRun, renewLeases } from "../../src/runs/runs.sql.ts";
+import { claimRun, finishRun, releaseRun, renewLeases } from "../../src/runs/runs.sql.ts";
 import { startApp, type TestApp } from "../helpers/app.ts";
 import { gateReached, openGate } from "../helpers/gates.ts";
 import { collect, human, lastText } from "../helpers/sdk.ts";
@@ -88,7 +88,8 @@ describe("a run whose worker has lost it", () => {
     });
     await db().query(
       `update heddle.runs set status = 'running', attempt = 3, crashes = 2, fencing_token = 1, lease_owner = 'gone',
-         lease_until = clock_timestamp() - interval '1 second', available_at = now() where run_id = $1::uuid`,
+         lease_until = clock_timestamp() - interval '1 second', lease_renewed_at = clock_timestamp(),
+         available_at = now() where run_id = $1::uuid`,
       [run.run_id],
     );
     expect(await idle.client.runs.join(thread_id, run.run_id)).toMatchObject({
@@ -99,6 +100,67 @@ describe("a run whose worker has lost it", () => {
     expect((await idle.client.threads.get(thread_id)).status).toBe("error");
     const events = await collect(idle.client.runs.joinStream(thread_id, run.run_id, { lastEventId: "-1" }));
     expect(events).toMatchObject([{ event: "error", data: { error: "RunCrashed" } }]);
+  });
+});
+
+describe("a cancel that finds no worker", () => {
+  // The worker that had the run is gone, and has not been missed yet.
+  const orphan = async (threadId: string) => {
+    const run = await heddle.client.runs.create(threadId, "script", {
+      input: human("do it"),
+      afterSeconds: 3600,
+    });
+    await db().query(
+      `update heddle.runs set status = 'running', attempt = 1, fencing_token = 1, lease_owner = 'gone',
+         lease_until = clock_timestamp() + interval '1 hour', available_at = now() where run_id = $1::uuid`,
+      [run.run_id],
+    );
+    return run;
+  };
+
+  it("interrupt: the next worker ends the run and runs nothing of it", async () => {
+    const { thread_id } = await heddle.client.threads.create();
+    const run = await orphan(thread_id);
+    await heddle.client.runs.cancel(thread_id, run.run_id);
+    await endLease(run.run_id);
+    await heddle.client.runs.join(thread_id, run.run_id);
+    expect((await heddle.client.runs.get(thread_id, run.run_id)).status).toBe("interrupted");
+    expect(await heddle.client.threads.getHistory(thread_id)).toEqual([]);
+  });
+
+  it("rollback: the next worker removes the run", async () => {
+    const { thread_id } = await heddle.client.threads.create();
+    const run = await orphan(thread_id);
+    await heddle.client.runs.cancel(thread_id, run.run_id, false, "rollback");
+    await endLease(run.run_id);
+    await expect
+      .poll(() => db().query("select 1 from heddle.runs where run_id = $1::uuid", [run.run_id]))
+      .toEqual([]);
+    expect((await heddle.client.threads.get(thread_id)).status).toBe("idle");
+  });
+});
+
+describe("a rollback that comes while a run ends", () => {
+  it("is not lost: the run does not end, its worker is told to roll it back", async () => {
+    const alone = await startApp({ env: { WORKERS: "0" } });
+    const { db } = alone.database;
+    const { thread_id } = await alone.client.threads.create();
+    const { run_id } = await alone.client.runs.create(thread_id, "script", { input: human("do it") });
+    const run = await claimRun(db, { owner: "test", leaseSeconds: 60, maxCrashes: 3 });
+    await alone.client.runs.cancel(thread_id, run_id, false, "rollback");
+    const end = {
+      runId: run_id,
+      token: run?.fencing_token ?? "",
+      status: "success",
+      error: null,
+      threadStatus: "idle",
+      interrupts: {},
+      keepSeconds: null,
+      events: [],
+    } as const;
+    expect(await finishRun(db, end)).toBe("rollback");
+    expect((await alone.client.runs.get(thread_id, run_id)).status).toBe("running");
+    await alone.close();
   });
 });
 
@@ -151,16 +213,49 @@ describe("a worker that comes back after its lease", () => {
       keepSeconds: null,
       events: [],
     } as const;
-    expect(await finishRun(db, { ...end, runId: first.run_id, token: first.fencing_token })).toBe(false);
+    expect(await finishRun(db, { ...end, runId: first.run_id, token: first.fencing_token })).toBe("lost");
     expect(await renewLeases(db, [{ runId: first.run_id, token: first.fencing_token }], 60)).toEqual([]);
     for (const table of ["checkpoints", "checkpoint_blobs", "checkpoint_writes", "run_events"]) {
       expect(await db.query(`select 1 from heddle.${table}`), table).toEqual([]);
     }
     expect(await finishRun(db, { ...end, runId: first.run_id, token: second?.fencing_token ?? "" })).toBe(
-      true,
+      "done",
     );
     await alone.close();
   });
+});
+
+describe("a write that is still on its way", () => {
+  it.each(["given back", "ended"])(
+    "is refused when its run was %s, though nobody has the thread",
+    async (how) => {
+      const alone = await startApp({ env: { WORKERS: "0" } });
+      const { db } = alone.database;
+      const { thread_id } = await alone.client.threads.create();
+      await alone.client.runs.create(thread_id, "script", { input: human("do it") });
+      const run = await claimRun(db, { owner: "test", leaseSeconds: 60, maxCrashes: 3 });
+      if (!run) throw new Error("no run");
+      const { run_id: runId, fencing_token: token } = run;
+      if (how === "given back") await releaseRun(db, run);
+      else {
+        const end = {
+          status: "success",
+          error: null,
+          threadStatus: "idle",
+          interrupts: {},
+          keepSeconds: null,
+        } as const;
+        expect(await finishRun(db, { ...end, runId, token, events: [] })).toBe("done");
+      }
+      const [row] = await db.query("select status from heddle.runs where run_id = $1::uuid", [runId]);
+      expect(row).toEqual({ status: how === "ended" ? "success" : "pending" });
+      const config = {
+        configurable: { thread_id, checkpoint_ns: "", checkpoint_id: "1", [FENCE_KEY]: token },
+      };
+      await expect(new Checkpointer(db).putWrites(config, [["a", 1]], "task")).rejects.toThrow(FencedError);
+      await alone.close();
+    },
+  );
 });
 
 describe("claiming", () => {
