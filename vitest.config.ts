@@ -7,5 +7,7 @@ export default defineConfig({
     pool: "forks",
     testTimeout: 30_000,
     hookTimeout: 60_000,
+    // What is waited for may wait for a poll of a second, on a machine that is busy.
+    expect: { poll: { timeout: 15_000 } },
   },
 });

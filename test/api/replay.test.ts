@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { startApp, type TestApp } from "../helpers/app.ts";
 import { gateReached, openGate } from "../helpers/gates.ts";
 import { human } from "../helpers/sdk.ts";
+import { takeOver } from "../helpers/take-over.ts";
 
 let heddle: TestApp;
 /** Another instance, which runs nothing. */
@@ -214,15 +215,7 @@ describe("a stream", () => {
     });
     const reading = replay(heddle, { threadId, runId, text: "" }, "-1");
     await gateReached("takeover");
-    await heddle.database.db.query(
-      "update heddle.runs set lease_until = clock_timestamp() - interval '1 second' where run_id = $1::uuid",
-      [runId],
-    );
-    await expect
-      .poll(() =>
-        heddle.database.db.query("select attempt from heddle.runs where run_id = $1::uuid", [runId]),
-      )
-      .toEqual([{ attempt: 2 }]);
+    await takeOver(heddle, runId);
     openGate("takeover");
     const streamed = { threadId, runId, text: await reading };
     await expectSameBytes(streamed);

@@ -8,6 +8,7 @@ import { claimRun, finishRun, releaseRun, renewLeases } from "../../src/runs/run
 import { startApp, type TestApp } from "../helpers/app.ts";
 import { gateReached, openGate } from "../helpers/gates.ts";
 import { collect, human, lastText } from "../helpers/sdk.ts";
+import { takeOver } from "../helpers/take-over.ts";
 
 let heddle: TestApp;
 /** Takes runs and does not run them. */
@@ -59,15 +60,9 @@ describe("a run whose worker has lost it", () => {
       streamMode: "values",
     });
     await gateReached("lost");
-    await endLease(run.run_id);
     const other = await startApp({ beside: heddle });
     const stream = collect(other.client.runs.joinStream(thread_id, run.run_id, { lastEventId: "-1" }));
-    await expect
-      .poll(
-        async () =>
-          (await db().query("select attempt from heddle.runs where run_id = $1::uuid", [run.run_id]))[0],
-      )
-      .toEqual({ attempt: 2 });
+    await takeOver(heddle, run.run_id);
     openGate("lost");
     const events = await stream;
     expect(events.filter((event) => event.event === "metadata").map((event) => event.data)).toEqual([
