@@ -2,6 +2,7 @@
 // They go on through every fault, on whatever server answers, and write down what they were told.
 import { setTimeout as delay } from "node:timers/promises";
 import { createParser } from "eventsource-parser";
+import { v5 as uuidOf } from "uuid";
 import type { Frame, StateMessage, Strategy } from "./history.ts";
 import type { Random } from "./random.ts";
 import type { World } from "./world.ts";
@@ -17,6 +18,10 @@ export interface Workload {
   readonly cut: number;
   /** Probability that a run is cancelled while it runs. */
   readonly cancel: number;
+  /** Whether runs are watched; otherwise they are only sent. */
+  readonly watched: boolean;
+  /** Tells the threads of one workload from those of another one in the same world. */
+  readonly group: string;
   /** Words after a turn's name, for reply.ts. */
   readonly directives: (random: Random) => string;
 }
@@ -34,9 +39,9 @@ export async function runClients(world: World, workload: Workload): Promise<void
 }
 
 async function runThread(world: World, workload: Workload, index: number, random: Random): Promise<void> {
-  const tag = `T${index}`;
+  const tag = `T${workload.group}${index}`;
   // Not random: the same name in every run of the seed, and made as often as it takes.
-  const thread = `00000000-0000-4000-8000-${String(index).padStart(12, "0")}`;
+  const thread = uuidOf(tag, uuidOf.URL);
   await until(world, random, async (url) =>
     request(world, url, "POST /threads", { thread_id: thread, if_exists: "do_nothing" }),
   );
@@ -45,7 +50,7 @@ async function runThread(world: World, workload: Workload, index: number, random
     const strategy = random.pick(workload.strategies);
     const text = `${tag}#${turn} ${workload.directives(random)}`.trim();
     const run = await createRun(world, random, { thread, key: `${tag}#${turn}`, text, strategy });
-    if (run === undefined) continue;
+    if (run === undefined || !workload.watched) continue;
     const watched = watchRun(world, workload, random.fork(`watch ${turn}`), thread, run);
     watching.push(watched);
     // Heard at the end, with the others.
@@ -181,37 +186,44 @@ async function readStatus(world: World, random: Random, thread: string, run: str
 /** When all is over: what each run and each thread looks like to somebody who has seen nothing of it. */
 export async function readAll(world: World): Promise<void> {
   const random = world.random.fork("end");
-  const taken = world.history.entries.flatMap((entry) =>
-    entry.op === "create" && entry.run ? [{ thread: entry.thread, run: entry.run }] : [],
-  );
-  const statuses = new Map<string, string | null>();
-  for (const { thread, run } of taken) {
+  const runs = new Map<string, string[]>();
+  for (const entry of world.history.entries) {
+    if (entry.op !== "create" || !entry.run) continue;
+    const own = runs.get(entry.thread) ?? [];
+    runs.set(entry.thread, own);
+    own.push(entry.run);
+  }
+  const threads = [...runs];
+  const readNext = async (): Promise<void> => {
+    for (let next = threads.pop(); next; next = threads.pop()) await readThread(world, random, ...next);
+  };
+  await Promise.all(Array.from({ length: 8 }, readNext));
+}
+
+async function readThread(
+  world: World,
+  random: Random,
+  thread: string,
+  runs: readonly string[],
+): Promise<void> {
+  for (const run of runs) {
     const end = Date.now() + PATIENCE_MS;
     let status = await readStatus(world, random, thread, run);
     while (status !== null && !TERMINAL.has(status) && Date.now() < end) {
       await delay(100);
       status = await readStatus(world, random, thread, run);
     }
-    statuses.set(run, status);
-  }
-  for (const { thread, run } of taken) {
-    if (statuses.get(run) === null) continue;
+    if (status === null) continue;
     const url = pickServer(world, random);
     if (!url) throw new Error("no server is left");
-    const { frames } = await readStream(url, {
-      thread,
-      run,
-      after: -1,
-      cutAfter: Number.POSITIVE_INFINITY,
-    });
+    const cutAfter = Number.POSITIVE_INFINITY;
+    const { frames } = await readStream(url, { thread, run, after: -1, cutAfter });
     world.history.add({ op: "replay", run, frames });
   }
-  for (const thread of new Set(taken.map((one) => one.thread))) {
-    const response = await until(world, random, (url) => request(world, url, `GET /threads/${thread}/state`));
-    if (response.status === 404) continue;
-    const { values } = JSON.parse(response.body) as { values: { messages?: StateMessage[] } };
-    world.history.add({ op: "state", thread, messages: values.messages ?? [] });
-  }
+  const response = await until(world, random, (url) => request(world, url, `GET /threads/${thread}/state`));
+  if (response.status === 404) return;
+  const { values } = JSON.parse(response.body) as { values: { messages?: StateMessage[] } };
+  world.history.add({ op: "state", thread, messages: values.messages ?? [] });
 }
 
 const pickServer = (world: World, random: Random): string | undefined => {

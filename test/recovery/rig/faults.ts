@@ -1,6 +1,6 @@
 // What scenarios have in common: servers that come and go, and the work that goes on meanwhile.
 import { setTimeout as delay } from "node:timers/promises";
-import { runClients, type Workload } from "./client.ts";
+import { request, runClients, type Workload } from "./client.ts";
 import { EndedAtStart, type Instance, type StartOptions } from "./supervisor.ts";
 import { LEASE_SECONDS, type World } from "./world.ts";
 
@@ -13,6 +13,8 @@ export const workload = (own: Partial<Workload> = {}): Workload => ({
   hurry: 0.4,
   cut: 0.3,
   cancel: 0,
+  watched: true,
+  group: "",
   directives: (random) => `ms=${random.whole(20, 300)}${random.chance(0.3) ? " tool" : ""}`,
   ...own,
 });
@@ -73,4 +75,23 @@ export async function pauseAtOnce(world: World, point: string, directives: strin
     wake(false);
   });
   wake(true);
+}
+
+/** Milliseconds until each server takes a run again. */
+const SERVING_MS = 5_000;
+
+/** Waits until each server that runs answers a request that needs the database, and takes note of how long that took. */
+export async function untilServing(world: World): Promise<void> {
+  const began = Date.now();
+  await Promise.all(
+    world.servers.live().map(async ({ url, name }) => {
+      const search = () => request(world, url, "POST /threads/search", { limit: 1 });
+      while ((await search())?.status !== 200) {
+        if (!world.servers.live().some((server) => server.name === name)) return;
+        await delay(50);
+      }
+      const value = Date.now() - began;
+      world.history.add({ op: "measure", what: "ms until a server serves again", value, limit: SERVING_MS });
+    }),
+  );
 }

@@ -1,11 +1,12 @@
 // `npm run test:faults`: plays scenarios against real servers, and checks what the clients saw and what is stored.
-//   --profile short|long   --times n   --scenario name   --seed text   --mutant name   --mutants
+//   --profile short|long   --times n   --scenario name   --seed text   --mutant name   --mutants   --parallel n   --verbose
 import { parseArgs } from "node:util";
 import { check, type Violation } from "./check.ts";
 import { readAll } from "./client.ts";
 import type { Contents } from "./contents.ts";
 import { createCustody } from "./custody.ts";
 import type { Entry } from "./history.ts";
+import { measureHoldings } from "./holdings.ts";
 import { takeovers } from "./invariants/execution.ts";
 import { MUTANTS } from "./mutants.ts";
 import { startPostgres } from "./postgres.ts";
@@ -20,6 +21,7 @@ const { values } = parseArgs({
     seed: { type: "string" },
     mutant: { type: "string" },
     mutants: { type: "boolean", default: false },
+    parallel: { type: "string", default: "1" },
     verbose: { type: "boolean", default: false },
   },
 });
@@ -43,6 +45,7 @@ async function play(name: string, mutant?: string): Promise<{ violations: Violat
     await scenario.play(world);
     if (world.servers.live().length === 0) await world.servers.start("last");
     if (name !== "starts") await readAll(world);
+    await measureHoldings(world);
     await world.servers.close();
     const contents = name === "starts" ? EMPTY : await world.contents();
     const warnings = world.servers.instances.flatMap((server) =>
@@ -82,8 +85,19 @@ function count(entries: readonly Entry[], { runs, changes }: Contents): string {
     `${cuts} streams cut`,
     `${entries.filter((entry) => entry.op === "outage").length} outages`,
     `${exits} exits`,
+    ...largest(entries),
     ...[...faults].filter(([kind]) => kind !== "start").map(([kind, all]) => `${all.length} × ${kind}`),
   ].join(", ");
+}
+
+/** The largest value of each measure that may be more than nothing. */
+function largest(entries: readonly Entry[]): string[] {
+  const measures = new Map<string, number>();
+  for (const entry of entries) {
+    if (entry.op !== "measure" || entry.limit === 0) continue;
+    measures.set(entry.what, Math.max(entry.value, measures.get(entry.what) ?? 0));
+  }
+  return [...measures].map(([what, value]) => `${value} ${what}`);
 }
 
 function show(name: string, violations: readonly Violation[]): void {
@@ -95,21 +109,29 @@ function show(name: string, violations: readonly Violation[]): void {
 
 async function playAll(names: readonly string[]): Promise<boolean> {
   print(`seed ${seed}, ${times} × each scenario, leases of ${LEASE_SECONDS} s`);
+  const waiting = [...names];
   let isGood = true;
-  for (const name of names) {
-    const missing = SCENARIOS[name]?.missing?.();
-    if (missing) {
-      print(`  –   ${name}: skipped, ${missing}`);
-      continue;
+  const playNext = async (): Promise<void> => {
+    for (let name = waiting.shift(); name !== undefined; name = waiting.shift()) {
+      isGood = (await playOne(name)) && isGood;
     }
-    const began = performance.now();
-    const { violations, counts } = await play(name, values.mutant);
-    const seconds = ((performance.now() - began) / 1_000).toFixed(1);
-    print(`  ${violations.length === 0 ? "✓" : "✗"}   ${name} (${seconds} s): ${counts}`);
-    if (violations.length > 0) show(name, violations);
-    isGood &&= violations.length === 0;
-  }
+  };
+  await Promise.all(Array.from({ length: Number(values.parallel) }, playNext));
   return isGood;
+}
+
+async function playOne(name: string): Promise<boolean> {
+  const missing = SCENARIOS[name]?.missing?.();
+  if (missing) {
+    print(`  –   ${name}: skipped, ${missing}`);
+    return true;
+  }
+  const began = performance.now();
+  const { violations, counts } = await play(name, values.mutant);
+  const seconds = ((performance.now() - began) / 1_000).toFixed(1);
+  print(`  ${violations.length === 0 ? "✓" : "✗"}   ${name} (${seconds} s): ${counts}`);
+  if (violations.length > 0) show(name, violations);
+  return violations.length === 0;
 }
 
 const inProfile = () =>

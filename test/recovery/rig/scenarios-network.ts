@@ -1,6 +1,6 @@
 // Faults of the network: answers that are lost, connections that fall silent, a Redis that comes, goes and lies.
 import { setTimeout as delay } from "node:timers/promises";
-import { runClients } from "./client.ts";
+import { runClients, type Workload } from "./client.ts";
 import { during, startServers, workload } from "./faults.ts";
 import { startProxy } from "./proxy.ts";
 import { startRedis, whyNoRedis } from "./redis.ts";
@@ -93,4 +93,67 @@ export const NETWORK_SCENARIOS: Readonly<Record<string, Scenario>> = {
       }
     },
   },
+  alike: {
+    about:
+      "the same seed gives the same history without Redis, with it, and with one that is killed in the middle",
+    missing: whyNoRedis,
+    async play(world) {
+      const redis = await startRedis(world.custody);
+      try {
+        const histories = new Map<string, string[]>();
+        for (const group of ["none", "steady", "killed"]) {
+          await startServers(world, 2, () => (group === "none" ? {} : { env: { REDIS_URL: redis.url } }));
+          // Each answer in one piece: it names the group, and the hash of what was before it.
+          const directives: Workload["directives"] = (random) =>
+            `ms=${random.whole(20, 300)} chunks=1${random.chance(0.3) ? " tool" : ""}`;
+          const own = { turns: 4 * world.times, group: group[0] ?? "", directives };
+          const work = runClients(world, workload(own));
+          await Promise.all([work, group === "killed" ? delay(700).then(redis.kill) : undefined]);
+          await Promise.all(world.servers.live().map((server) => server.kill()));
+          histories.set(group, historyOf(world, group[0] ?? ""));
+        }
+        for (const [group, history] of histories) {
+          const what = `${group} Redis: lines that differ from the history without Redis`;
+          world.history.add({
+            op: "measure",
+            what,
+            value: differences(history, histories.get("none") ?? []),
+            limit: 0,
+          });
+        }
+      } finally {
+        await world.servers.close();
+        await redis.kill();
+      }
+    },
+  },
 };
+
+/** What the readers of a group's runs got, thread by thread, without what is new each time: ids, and what holds them. */
+function historyOf(world: World, group: string): string[] {
+  const keys = new Map<string, string>();
+  const frames = new Map<string, string[]>();
+  for (const entry of world.history.entries) {
+    if (entry.op === "create" && entry.run && entry.key.startsWith(`T${group}`))
+      keys.set(entry.run, entry.key);
+    if (entry.op !== "stream") continue;
+    const key = keys.get(entry.run);
+    if (key === undefined) continue;
+    const own = frames.get(key) ?? [];
+    frames.set(key, own);
+    own.push(...entry.frames.map(({ id, event, data }) => `${id} ${event} ${data}`));
+  }
+  return [...frames]
+    .map(([key, lines]) => [key, ...lines].join("\n"))
+    .sort()
+    .join("\n")
+    .replaceAll(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}|\b(chatcmpl-|call_)\d+/g, "<id>")
+    .replaceAll(/(re \S+ after \d+) [0-9a-f]{12}/g, "$1 <hash>")
+    .replaceAll(new RegExp(`\\bT${group}(?=\\d+#)`, "g"), "T")
+    .split("\n");
+}
+
+function differences(lines: readonly string[], others: readonly string[]): number {
+  const length = Math.max(lines.length, others.length);
+  return Array.from({ length }, (_, i) => lines[i] !== others[i]).filter(Boolean).length;
+}

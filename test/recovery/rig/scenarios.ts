@@ -2,11 +2,20 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { runClients, type Workload } from "./client.ts";
 import { CRASH_POINTS } from "./crash-points.ts";
-import { during, LEASE_MS, pauseAtOnce, pickLive, replace, startServers, workload } from "./faults.ts";
+import {
+  during,
+  LEASE_MS,
+  pauseAtOnce,
+  pickLive,
+  replace,
+  startServers,
+  untilServing,
+  workload,
+} from "./faults.ts";
 import { CLIENT_SCENARIOS } from "./scenarios-clients.ts";
 import { DATABASE_SCENARIOS } from "./scenarios-database.ts";
+import { MANY_SCENARIOS } from "./scenarios-many.ts";
 import { NETWORK_SCENARIOS } from "./scenarios-network.ts";
-import { starts } from "./start-scenario.ts";
 import { type StartOptions, whyNoFaketime } from "./supervisor.ts";
 import type { World } from "./world.ts";
 
@@ -196,6 +205,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
         await delay(world.random.whole(0, 2_000));
         await world.postgres.start();
         world.history.add({ op: "outage", from, to: Date.now() });
+        await untilServing(world);
       });
     },
   },
@@ -273,7 +283,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       });
     },
   },
-  starts,
+  ...MANY_SCENARIOS,
   ...NETWORK_SCENARIOS,
   ...DATABASE_SCENARIOS,
   ...CLIENT_SCENARIOS,
