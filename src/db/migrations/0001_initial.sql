@@ -240,12 +240,14 @@ begin
     perform 1 from heddle.threads t where t.thread_id = candidate for update skip locked;
     continue when not found;
 
+    -- Locked, since its worker may renew the lease at this moment.
     select * into claimed
     from heddle.runs r
     where r.thread_id = candidate
       and (r.status = 'running' or (r.status = 'pending' and r.available_at <= clock_timestamp()))
     order by r.status = 'running' desc, r.run_number
-    limit 1;
+    limit 1
+    for no key update;
     continue when not found or (claimed.status = 'running' and claimed.lease_until >= clock_timestamp());
     if claimed.status = 'running' and claimed.lease_renewed_at > pg_postmaster_start_time() then
       claimed.crashes := claimed.crashes + 1;

@@ -162,7 +162,7 @@ const bad: readonly [invariant: string, what: string, evidence: Evidence][] = [
     "a write without the run",
     holding({ staleWrites: [{ what: "event", writer: "2", thread_id: THREAD, detail: "" }] }),
   ],
-  ["I3", "a second attempt for no reason", runs(1, { attempt: 2 })],
+  ["I3", "further attempts for no reason", runs(1, { attempt: 5 })],
   ["I4", "a turn that is missing", state(messages.slice(0, 4))],
   ["I4", "a turn that is there twice", state([...messages, ...messages.slice(4)])],
   [

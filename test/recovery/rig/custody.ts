@@ -10,6 +10,11 @@ export interface Custody {
   /** A folder for everything the rig writes; removed at the end. */
   readonly folder: string;
   add(child: ChildProcess): void;
+  /**
+   * Starts servers two at a time: each takes a core for a second, and on a machine that is starved of time the leases of
+   * the others would run out.
+   */
+  inTurn<T>(start: () => Promise<T>): Promise<T>;
   /** Ends what is left. Returns how many processes there were. */
   close(): Promise<number>;
 }
@@ -23,6 +28,7 @@ export function createCustody(): Custody {
   const tell = (line: string) => janitor.stdin.write(`${line}\n`);
   tell(folder);
   const children = new Set<ChildProcess>();
+  const turns: Promise<unknown>[] = [Promise.resolve(), Promise.resolve()];
   return {
     folder,
     add(child) {
@@ -34,6 +40,11 @@ export function createCustody(): Custody {
         children.delete(child);
         tell(`-${pid}`);
       });
+    },
+    inTurn(start) {
+      const started = (turns.shift() ?? Promise.resolve()).then(start);
+      turns.push(started.catch(() => undefined));
+      return started;
     },
     async close() {
       const left = [...children];

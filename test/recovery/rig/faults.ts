@@ -35,15 +35,19 @@ export async function during(work: Promise<void>, fault: () => Promise<void>): P
 
 export async function startServers(world: World, count: number, options?: (index: number) => StartOptions) {
   const names = Array.from({ length: count }, (_, i) => `s${i}`);
-  await Promise.all(names.map((name, i) => world.servers.start(name, options?.(i))));
+  await Promise.all(names.map((name, i) => startOrCrash(world, name, options?.(i))));
 }
 
-let started = 0;
-/** A server in the place of one that has gone. Killed while it starts, it is simply not there. */
-export async function replace(world: World, options?: StartOptions): Promise<void> {
-  await world.servers.start(`r${started++}`, options).catch((error: unknown) => {
-    if (!(error instanceof EndedAtStart)) throw error;
+/** One that is to crash, or may, can do so before it listens: then it is simply not there. */
+const startOrCrash = (world: World, name: string, options?: StartOptions) =>
+  world.servers.start(name, options).catch((error: unknown) => {
+    if (!(error instanceof EndedAtStart) || !(options?.crash || options?.mayDie)) throw error;
   });
+
+let started = 0;
+/** A server in the place of one that has gone. */
+export async function replace(world: World, options?: StartOptions): Promise<void> {
+  await startOrCrash(world, `r${started++}`, options);
 }
 
 export const pickLive = (world: World): Instance | undefined => {

@@ -9,7 +9,7 @@ import type { Entry } from "./history.ts";
 import { measureHoldings } from "./holdings.ts";
 import { takeovers } from "./invariants/execution.ts";
 import { MUTANTS } from "./mutants.ts";
-import { startPostgres } from "./postgres.ts";
+import { type RigPostgres, startPostgres } from "./postgres.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { createWorld, LEASE_SECONDS } from "./world.ts";
 
@@ -34,11 +34,17 @@ for (const signal of ["SIGINT", "SIGTERM"] as const) {
   process.once(signal, () => void custody.close().then(() => process.exit(130)));
 }
 
+let sharedPostgres: Promise<RigPostgres> | undefined;
+const shared = () => {
+  sharedPostgres ??= startPostgres(custody, "shared");
+  return sharedPostgres;
+};
+
 async function play(name: string, mutant?: string): Promise<{ violations: Violation[]; counts: string }> {
   const scenario = SCENARIOS[name];
   if (!scenario)
     throw new Error(`There is no scenario ${name}. There are ${Object.keys(SCENARIOS).join(", ")}.`);
-  const postgres = await startPostgres(custody, `${name}${mutant ?? ""}`.replaceAll(/\W/g, "_"));
+  const postgres = scenario.ownPostgres ? await startPostgres(custody, `${name}_${mutant}`) : await shared();
   const database = `rig_${name.replaceAll("-", "_")}`;
   const world = await createWorld({ custody, postgres, name: database, seed, times, mutant });
   try {
@@ -63,7 +69,7 @@ async function play(name: string, mutant?: string): Promise<{ violations: Violat
     };
   } finally {
     await world.close();
-    await postgres.crash();
+    if (scenario.ownPostgres) await postgres.crash();
   }
 }
 
@@ -164,6 +170,7 @@ let isGood = false;
 try {
   isGood = values.mutants ? await playMutants(values.mutant) : await playAll(values.scenario ?? inProfile());
 } finally {
+  await sharedPostgres?.then((postgres) => postgres.crash());
   const left = await custody.close();
   if (left > 0) print(`${left} processes had to be ended`);
 }

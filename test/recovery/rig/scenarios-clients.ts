@@ -122,6 +122,7 @@ export const CLIENT_SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   "crash-rarely": {
     about: "R24 R33 R34: servers are killed while they delete, update, or give a run back",
+    isLong: true,
     async play(world) {
       await startServers(world, 2);
       for (let round = 0; round < world.times; round++) {

@@ -20,6 +20,7 @@ async function outage(world: World, what: () => Promise<void>): Promise<void> {
 export const DATABASE_SCENARIOS: Readonly<Record<string, Scenario>> = {
   locked: {
     about: "R11: tables are locked for longer than a lease, so that every statement hangs",
+    isLong: true,
     async play(world) {
       await startServers(world, 2);
       const work = runClients(world, workload({ threads: 6, turns: 4 * world.times }));
@@ -37,6 +38,7 @@ export const DATABASE_SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   full: {
     about: "R12: no connection is left in PostgreSQL",
+    ownPostgres: true,
     async play(world) {
       await startServers(world, 2);
       const work = runClients(world, workload({ turns: 4 * world.times }));

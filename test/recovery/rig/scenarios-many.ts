@@ -13,10 +13,10 @@ export const MANY_SCENARIOS: Readonly<Record<string, Scenario>> = {
         await world.db.query("drop schema if exists rig cascade");
         const starting = Array.from({ length: 20 }, (_, i) =>
           world.servers
-            .start(
-              `n${round}-${i}`,
-              i % 5 === 0 ? { crash: world.random.pick(["migrating@1", "migrated@1"]) } : {},
-            )
+            .start(`n${round}-${i}`, {
+              atOnce: true,
+              ...(i % 5 === 0 ? { crash: world.random.pick(["migrating@1", "migrated@1"]) } : {}),
+            })
             .catch((error: unknown) => {
               if (!(error instanceof EndedAtStart) || i % 5 !== 0) throw error;
             }),

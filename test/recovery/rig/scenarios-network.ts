@@ -38,6 +38,7 @@ export const NETWORK_SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   silence: {
     about: "R9: a server's connections to PostgreSQL fall silent for longer than its leases, LISTEN included",
+    isLong: true,
     async play(world) {
       const proxy = await startProxy(world.postgres.port);
       try {
@@ -96,6 +97,7 @@ export const NETWORK_SCENARIOS: Readonly<Record<string, Scenario>> = {
   alike: {
     about:
       "the same seed gives the same history without Redis, with it, and with one that is killed in the middle",
+    isLong: true,
     missing: whyNoRedis,
     async play(world) {
       const redis = await startRedis(world.custody);

@@ -23,8 +23,10 @@ export interface Scenario {
   readonly about: string;
   /** Why it cannot be played here. */
   readonly missing?: () => string | undefined;
-  /** Not in the short profile: it takes most of a minute. */
+  /** Not in the short profile, which others of its kind are in. */
   readonly isLong?: boolean;
+  /** It harms PostgreSQL: it gets one that no other scenario uses. */
+  readonly ownPostgres?: boolean;
   play(world: World): Promise<void>;
 }
 
@@ -42,6 +44,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   "kill-all": {
     about: "R3: all servers are killed at once",
+    isLong: true,
     async play(world) {
       await startServers(world, 3);
       await during(runClients(world, workload({ turns: 3 * world.times })), async () => {
@@ -139,6 +142,7 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   "pause-points": {
     about: "R4: a server is paused at a named point, just before it writes, and wakes up beyond its leases",
+    isLong: true,
     async play(world) {
       const points = ["before-finish", "before-put", "before-put-writes", "before-event-flush"];
       const stop = (): StartOptions => ({
@@ -195,10 +199,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   },
   postgres: {
     about: "R7: PostgreSQL is killed and comes back",
+    ownPostgres: true,
     async play(world) {
       await startServers(world, 2);
       const directives: Workload["directives"] = (random) => `ms=${random.whole(100, 600)} tool`;
-      await during(runClients(world, workload({ turns: 6 * world.times, directives })), async () => {
+      await during(runClients(world, workload({ turns: 4 * world.times, directives })), async () => {
         await delay(world.random.whole(500, 2_000));
         const from = Date.now();
         await world.postgres.crash();

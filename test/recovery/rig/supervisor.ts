@@ -22,6 +22,8 @@ export interface StartOptions {
   readonly crash?: string;
   /** A graph may kill it. */
   readonly mayDie?: boolean;
+  /** Beside all the others that start. */
+  readonly atOnce?: boolean;
   /** Another way to the database. */
   readonly databaseUrl?: string;
 }
@@ -68,7 +70,10 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
   let isClosing = false;
   mkdirSync(path.join(folder, "data"), { recursive: true });
 
-  const start = async (name: string, own: StartOptions = {}): Promise<Instance> => {
+  const start = (name: string, own: StartOptions = {}) =>
+    own.atOnce ? startNow(name, own) : custody.inTurn(() => startNow(name, own));
+
+  const startNow = async (name: string, own: StartOptions): Promise<Instance> => {
     const logFile = path.join(folder, `${name}.txt`);
     const log = openSync(logFile, "a");
     const child = spawn(
