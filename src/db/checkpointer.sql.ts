@@ -2,8 +2,8 @@
 
 /**
  * Who holds the thread's newest fencing token may write ($1: the thread, $2: the token; no token, no check).
- * `for key share` waits for a claim that is under way, which locks the thread row `for update`: without it a paused
- * worker could check its token, lose the thread, and still write. The id is cast and not the column, so that the primary
+ * `for key share` waits for a claim that is under way, or the end of a run, which lock the thread row `for update`:
+ * without it a paused worker could check its token, lose the thread, and still write. The id is cast and not the column, so that the primary
  * key finds the row; in a `case`, because without a token the thread's id may be any text.
  */
 const FENCE = `

@@ -232,7 +232,7 @@ declare
   action text;
 begin
   select r.thread_id into thread from heddle.runs r where r.run_id = run;
-  perform 1 from heddle.threads t where t.thread_id = thread for no key update;
+  perform 1 from heddle.threads t where t.thread_id = thread for update;
 
   select r.status, r.cancel_action into old_status, action
   from heddle.runs r

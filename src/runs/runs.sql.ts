@@ -103,10 +103,12 @@ export const renewLeases = (
  */
 export const releaseRun = (db: Queryable, run: Pick<ClaimedRun, "run_id" | "thread_id" | "fencing_token">) =>
   db.query(
-    `with thread as (
-       update heddle.threads set fencing_token = fencing_token + 1
-       where thread_id = $1::uuid and fencing_token = $3::bigint
-       returning thread_id
+    `with locked as (
+       select thread_id from heddle.threads where thread_id = $1::uuid and fencing_token = $3::bigint for update
+     ), thread as (
+       update heddle.threads t set fencing_token = t.fencing_token + 1
+       from locked where t.thread_id = locked.thread_id
+       returning t.thread_id
      )
      update heddle.runs r
      set status = 'pending', lease_owner = null, lease_until = null, updated_at = clock_timestamp()

@@ -152,7 +152,8 @@ $$;
 -- Ends a run: its last events, its terminal status and the thread's status become visible together. Says what became of
 -- it: 'done', also when it is asked again because the answer was lost; 'lost' when another worker has the run;
 -- 'rollback' when it is to be rolled back, which is left to the caller. The thread row is locked first: a run that is
--- being added is then either seen here, or waits.
+-- being added is then either seen here, or waits; and a checkpoint that is being written, which has its lock `for key
+-- share`, is waited for.
 create function heddle.finish_run(
   run uuid, token bigint, new_status text, new_error json,
   thread_status text, thread_error text, new_interrupts jsonb, keep_seconds integer,
@@ -166,7 +167,7 @@ declare
   action text;
 begin
   select r.thread_id into thread from heddle.runs r where r.run_id = run;
-  perform 1 from heddle.threads t where t.thread_id = thread for no key update;
+  perform 1 from heddle.threads t where t.thread_id = thread for update;
 
   select r.status, r.cancel_action into old_status, action
   from heddle.runs r

@@ -28,7 +28,8 @@ export function createCustody(): Custody {
   const tell = (line: string) => janitor.stdin.write(`${line}\n`);
   tell(folder);
   const children = new Set<ChildProcess>();
-  const turns: Promise<unknown>[] = [Promise.resolve(), Promise.resolve()];
+  let free = 2;
+  const waiting: (() => void)[] = [];
   return {
     folder,
     add(child) {
@@ -41,10 +42,16 @@ export function createCustody(): Custody {
         tell(`-${pid}`);
       });
     },
-    inTurn(start) {
-      const started = (turns.shift() ?? Promise.resolve()).then(start);
-      turns.push(started.catch(() => undefined));
-      return started;
+    async inTurn(start) {
+      if (free === 0) await new Promise<void>((resolve) => waiting.push(resolve));
+      else free--;
+      try {
+        return await start();
+      } finally {
+        const next = waiting.shift();
+        if (next) next();
+        else free++;
+      }
     },
     async close() {
       const left = [...children];

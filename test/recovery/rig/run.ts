@@ -11,7 +11,7 @@ import { takeovers } from "./invariants/execution.ts";
 import { MUTANTS } from "./mutants.ts";
 import { type RigPostgres, startPostgres } from "./postgres.ts";
 import { SCENARIOS } from "./scenarios.ts";
-import { createWorld, LEASE_SECONDS } from "./world.ts";
+import { createWorld, LEASE_SECONDS, type World } from "./world.ts";
 
 const { values } = parseArgs({
   options: {
@@ -54,10 +54,6 @@ async function play(name: string, mutant?: string): Promise<{ violations: Violat
     await measureHoldings(world);
     await world.servers.close();
     const contents = name === "starts" ? EMPTY : await world.contents();
-    const warnings = world.servers.instances.flatMap((server) =>
-      [...server.log().matchAll(/^.*"level":[456]0.*$/gm)].map(([line]) => `${server.name} ${line}`),
-    );
-    if (values.verbose) for (const line of warnings) print(`      ${line.slice(0, 700)}`);
     const violations = check({ entries: world.history.entries, contents, leaseSeconds: LEASE_SECONDS });
     return { violations, counts: count(world.history.entries, contents) };
   } catch (error) {
@@ -68,10 +64,16 @@ async function play(name: string, mutant?: string): Promise<{ violations: Violat
       counts: count(world.history.entries, EMPTY),
     };
   } finally {
+    if (values.verbose) for (const line of warningsOf(world)) print(`      ${line.slice(0, 700)}`);
     await world.close();
     if (scenario.ownPostgres) await postgres.crash();
   }
 }
+
+const warningsOf = (world: World): string[] =>
+  world.servers.instances.flatMap((server) =>
+    [...server.log().matchAll(/^.*"level":[456]0.*$/gm)].map(([line]) => `${server.name} ${line}`),
+  );
 
 const EMPTY: Contents = { runs: [], changes: [], staleWrites: [], events: [], orphans: [] };
 

@@ -266,7 +266,9 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
     about: "R21: a run kills its server each time; others go on",
     async play(world) {
       await startServers(world, 2, () => ({ mayDie: true }));
-      const directives: Workload["directives"] = (random) => (random.chance(0.08) ? "die" : "ms=100");
+      let deaths = 2 * world.times;
+      const directives: Workload["directives"] = (random) =>
+        random.chance(0.2) && deaths-- > 0 ? "die" : "ms=100";
       await during(
         runClients(world, workload({ threads: 6, turns: 4 * world.times, directives })),
         async () => {
