@@ -27,7 +27,7 @@ export interface Workload {
 }
 
 /** How long a client goes on trying before it says that the service does not come back. */
-const PATIENCE_MS = 40_000;
+const PATIENCE_MS = 90_000;
 const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
 
 export async function runClients(world: World, workload: Workload): Promise<void> {

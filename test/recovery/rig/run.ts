@@ -64,7 +64,10 @@ async function play(name: string, mutant?: string): Promise<{ violations: Violat
       counts: count(world.history.entries, EMPTY),
     };
   } finally {
-    if (values.verbose) for (const line of warningsOf(world)) print(`      ${line.slice(0, 700)}`);
+    if (values.verbose) {
+      for (const line of warningsOf(world)) print(`      ${line.slice(0, 700)}`);
+      for (const run of await selectUnfinished(world)) print(`      unfinished: ${JSON.stringify(run)}`);
+    }
     await world.close();
     if (scenario.ownPostgres) await postgres.crash();
   }
@@ -74,6 +77,15 @@ const warningsOf = (world: World): string[] =>
   world.servers.instances.flatMap((server) =>
     [...server.log().matchAll(/^.*"level":[456]0.*$/gm)].map(([line]) => `${server.name} ${line}`),
   );
+
+const selectUnfinished = ({ db }: World) =>
+  db
+    .query(
+      `select run_id, thread_id, run_number, status, attempt, crashes, cancel_action, lease_owner,
+         lease_until - clock_timestamp() as lease, available_at - clock_timestamp() as available
+       from heddle.runs where status in ('pending', 'running') order by run_number`,
+    )
+    .catch(() => []);
 
 const EMPTY: Contents = { runs: [], changes: [], staleWrites: [], events: [], orphans: [] };
 
