@@ -24,7 +24,8 @@ async function dump(db: Queryable): Promise<string> {
           '  ' || a.attname || ' ' || format_type(a.atttypid, a.atttypmod)
           || case when a.attnotnull then ' not null' else '' end
           || case a.attidentity when 'a' then ' generated always as identity' else '' end
-          || coalesce(' default ' || pg_get_expr(d.adbin, d.adrelid), ''), E',\\n' order by a.attnum)
+          || coalesce(case a.attgenerated when 's' then ' generated always as (' || pg_get_expr(d.adbin, d.adrelid) || ') stored'
+               else ' default ' || pg_get_expr(d.adbin, d.adrelid) end, ''), E',\\n' order by a.attnum)
         from pg_attribute a left join pg_attrdef d on d.adrelid = a.attrelid and d.adnum = a.attnum
         where a.attrelid = c.oid and a.attnum > 0 and not a.attisdropped) as columns,
        (select string_agg('  constraint ' || o.conname || ' ' || pg_get_constraintdef(o.oid), E',\\n' order by o.conname)

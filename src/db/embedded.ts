@@ -62,7 +62,7 @@ export async function startEmbedded({ dataDir, onEvent }: EmbeddedOptions): Prom
   watch(owner);
 
   return {
-    url: toUrl(cluster, first.port),
+    url: toSocketUrl(cluster, first.port),
     adopted: first.adopted,
     async stop() {
       stopping = true;
@@ -108,7 +108,7 @@ function startPostmaster(cluster: Cluster, port: number): ChildProcess {
       "-c",
       "listen_addresses=127.0.0.1",
       "-c",
-      "unix_socket_directories=",
+      `unix_socket_directories=${hasSocket(cluster) ? cluster.folder : ""}`,
       "-c",
       "max_connections=200",
       "-c",
@@ -179,6 +179,19 @@ const newClient = (cluster: Cluster, port: number) =>
 
 const toUrl = (cluster: Cluster, port: number) =>
   `postgresql://${CLUSTER_USER}:${encodeURIComponent(cluster.password)}@127.0.0.1:${port}/postgres`;
+
+const SOCKET = ".s.PGSQL";
+
+/** Addresses of sockets are short: 104 bytes on macOS, 108 on Linux, with the zero at their end. */
+const hasSocket = ({ folder }: Cluster) => Buffer.byteLength(path.join(folder, `${SOCKET}.65535`)) < 104;
+
+/** Over the Unix socket, where there is one: a statement takes a fifth less of both sides' time than over TCP. */
+function toSocketUrl(cluster: Cluster, port: number): string {
+  const url = new URL(toUrl(cluster, port));
+  if (existsSync(path.join(cluster.folder, `${SOCKET}.${port}`)))
+    url.searchParams.set("host", cluster.folder);
+  return url.href;
+}
 
 async function stopPostmaster(folder: string, pid: number): Promise<void> {
   const started = Date.now();

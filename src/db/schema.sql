@@ -93,6 +93,11 @@ create table heddle.runs (
   available_at timestamp with time zone not null default now(),
   created_at timestamp with time zone not null default now(),
   updated_at timestamp with time zone not null default now(),
+  finished_at timestamp with time zone generated always as (
+CASE
+    WHEN (status = ANY (ARRAY['pending'::text, 'running'::text])) THEN NULL::timestamp with time zone
+    ELSE updated_at
+END) stored,
   constraint runs_cancel_action_check CHECK ((cancel_action = ANY (ARRAY['interrupt'::text, 'rollback'::text]))),
   constraint runs_events_check CHECK ((events = ANY (ARRAY['kept'::text, 'expired'::text, 'deleted'::text]))),
   constraint runs_idempotency_key_key UNIQUE (idempotency_key),
@@ -118,9 +123,9 @@ create table heddle.threads (
 
 CREATE INDEX checkpoints_latest ON heddle.checkpoints USING btree (thread_id, checkpoint_ns, seq DESC);
 CREATE INDEX runs_of_thread ON heddle.runs USING btree (thread_id, run_number DESC);
-CREATE INDEX runs_unfinished ON heddle.runs USING btree (run_number) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]));
-CREATE INDEX runs_unfinished_of_thread ON heddle.runs USING btree (thread_id, run_number) WHERE (status = ANY (ARRAY['pending'::text, 'running'::text]));
-CREATE INDEX runs_with_events ON heddle.runs USING btree (updated_at) WHERE ((events <> 'deleted'::text) AND (status <> ALL (ARRAY['pending'::text, 'running'::text])));
+CREATE INDEX runs_unfinished ON heddle.runs USING btree (run_number) WHERE (finished_at IS NULL);
+CREATE INDEX runs_unfinished_of_thread ON heddle.runs USING btree (thread_id, run_number) WHERE (finished_at IS NULL);
+CREATE INDEX runs_with_events ON heddle.runs USING btree (finished_at) WHERE ((events <> 'deleted'::text) AND (finished_at IS NOT NULL));
 CREATE INDEX threads_created ON heddle.threads USING btree (created_at DESC);
 CREATE INDEX threads_delete_after ON heddle.threads USING btree (delete_after) WHERE (delete_after IS NOT NULL);
 CREATE INDEX threads_metadata ON heddle.threads USING gin (metadata jsonb_path_ops);
@@ -134,7 +139,7 @@ begin
   if not found then
     return;
   end if;
-  if exists (select 1 from heddle.runs r where r.thread_id = thread and r.status in ('pending', 'running')) then
+  if exists (select 1 from heddle.runs r where r.thread_id = thread and r.finished_at is null) then
     return;
   end if;
   update heddle.threads t
@@ -152,6 +157,8 @@ $function$;
 CREATE OR REPLACE FUNCTION heddle.claim_run(owner text, lease interval, max_crashes integer, below_crashes integer)
  RETURNS SETOF heddle.runs
  LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+ SET enable_bitmapscan TO 'off'
 AS $function$
 declare
   candidate uuid;
@@ -164,12 +171,13 @@ begin
   for candidate in
     select r.thread_id
     from heddle.runs r
-    where r.status in ('pending', 'running')
+    where r.finished_at is null
       and ((r.status = 'pending' and r.available_at <= clock_timestamp())
         or (r.status = 'running' and r.lease_until < clock_timestamp()))
       and not exists (
         select 1 from heddle.runs live
-        where live.thread_id = r.thread_id and live.status = 'running' and live.lease_until >= clock_timestamp()
+        where live.thread_id = r.thread_id and live.finished_at is null
+          and live.status = 'running' and live.lease_until >= clock_timestamp()
       )
     order by r.run_number
     limit 100
@@ -180,7 +188,7 @@ begin
     -- Locked, since its worker may renew the lease at this moment.
     select * into claimed
     from heddle.runs r
-    where r.thread_id = candidate
+    where r.thread_id = candidate and r.finished_at is null
       and (r.status = 'running' or (r.status = 'pending' and r.available_at <= clock_timestamp()))
     order by r.status = 'running' desc, r.run_number
     limit 1
@@ -260,7 +268,7 @@ begin
   update heddle.threads t
   set fencing_token = greatest(t.fencing_token, token + 1),
       status = case
-        when exists (select 1 from heddle.runs r where r.thread_id = thread and r.status in ('pending', 'running'))
+        when exists (select 1 from heddle.runs r where r.thread_id = thread and r.finished_at is null)
         then 'busy' else thread_status end,
       error = thread_error,
       interrupts = new_interrupts,

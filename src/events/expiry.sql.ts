@@ -11,9 +11,9 @@ export const markExpired = (db: Queryable, seconds: number, limit: number) =>
     `update heddle.runs set events = 'expired'
      where run_id in (
        select run_id from heddle.runs
-       where events <> 'deleted' and events = 'kept' and status not in ('pending', 'running')
-         and updated_at < now() - make_interval(secs => $1::double precision)
-       order by updated_at limit $2::integer for update skip locked
+       where events <> 'deleted' and events = 'kept' and finished_at is not null
+         and finished_at < now() - make_interval(secs => $1::double precision)
+       order by finished_at limit $2::integer for update skip locked
      )
      returning run_id`,
     [seconds, limit],
@@ -23,9 +23,9 @@ export const markExpired = (db: Queryable, seconds: number, limit: number) =>
 export const selectExpired = (db: Queryable, seconds: number, limit: number) =>
   db.query<{ run_id: string }>(
     `select run_id from heddle.runs
-     where events <> 'deleted' and events = 'expired' and status not in ('pending', 'running')
-       and updated_at < now() - make_interval(secs => $1::double precision)
-     order by updated_at limit $2::integer`,
+     where events <> 'deleted' and events = 'expired' and finished_at is not null
+       and finished_at < now() - make_interval(secs => $1::double precision)
+     order by finished_at limit $2::integer`,
     [seconds, limit],
   );
 

@@ -254,7 +254,7 @@ export const selectRuns = (
 export const selectUnfinished = (db: Queryable, threadId: string) =>
   db.query<{ run_id: string; status: RunStatus }>(
     `select run_id, status from heddle.runs
-     where thread_id = $1::uuid and status in ('pending', 'running') order by run_number`,
+     where thread_id = $1::uuid and finished_at is null order by run_number`,
     [threadId],
   );
 
@@ -286,7 +286,7 @@ export const settleThread = (db: Queryable, threadId: string) =>
     `update heddle.threads t set status = 'idle', updated_at = clock_timestamp()
      where t.thread_id = $1::uuid and t.status = 'busy'
        and not exists (
-         select 1 from heddle.runs r where r.thread_id = t.thread_id and r.status in ('pending', 'running')
+         select 1 from heddle.runs r where r.thread_id = t.thread_id and r.finished_at is null
        )`,
     [threadId],
   );

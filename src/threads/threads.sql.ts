@@ -70,7 +70,7 @@ export const takeThread = (db: Queryable, threadId: string) =>
 /** Whether the thread has a run that is pending or running. */
 export async function hasUnfinishedRun(db: Queryable, threadId: string): Promise<boolean> {
   const rows = await db.query(
-    "select 1 from heddle.runs where thread_id = $1::uuid and status in ('pending', 'running') limit 1",
+    "select 1 from heddle.runs where thread_id = $1::uuid and finished_at is null limit 1",
     [threadId],
   );
   return rows.length > 0;
@@ -88,7 +88,7 @@ export const selectExpiredThreads = (db: Queryable, limit: number) =>
   db.query<{ thread_id: string }>(
     `select thread_id from heddle.threads t
      where delete_after < now()
-       and not exists (select 1 from heddle.runs r where r.thread_id = t.thread_id and r.status in ('pending', 'running'))
+       and not exists (select 1 from heddle.runs r where r.thread_id = t.thread_id and r.finished_at is null)
      order by delete_after limit $1::integer`,
     [limit],
   );

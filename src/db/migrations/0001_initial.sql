@@ -66,7 +66,7 @@ create table heddle.threads (
   delete_after timestamptz,
   created_at timestamptz not null default now(),
   updated_at timestamptz not null default now()
-);
+) with (fillfactor = 70);
 create index threads_created on heddle.threads (created_at desc);
 create index threads_metadata on heddle.threads using gin (metadata jsonb_path_ops);
 create index threads_delete_after on heddle.threads (delete_after) where delete_after is not null;
@@ -76,7 +76,9 @@ create index threads_delete_after on heddle.threads (delete_after) where delete_
 -- attempt counts how often the run was started, crashes how often its worker fell silent: a run that is given back by a
 -- server that stops has not crashed. run_number is the order of acknowledgement. kwargs and error are json, not jsonb: what the client sent comes back
 -- to the graph byte for byte. events: 'expired' since readers are told that the run's events are gone, 'deleted' when
--- all of them are; updated_at is the run's end by then.
+-- all of them are.
+-- finished_at is what the indexes are about, and not status: so a claim changes nothing that is in an index, and needs
+-- no new entries there (a HOT update, for which pages keep some room).
 create table heddle.runs (
   run_id uuid primary key,
   thread_id uuid not null references heddle.threads (thread_id) on delete cascade,
@@ -100,13 +102,14 @@ create table heddle.runs (
   lease_renewed_at timestamptz,
   available_at timestamptz not null default now(),
   created_at timestamptz not null default now(),
-  updated_at timestamptz not null default now()
-);
-create index runs_unfinished on heddle.runs (run_number) where status in ('pending', 'running');
-create index runs_unfinished_of_thread on heddle.runs (thread_id, run_number) where status in ('pending', 'running');
+  updated_at timestamptz not null default now(),
+  finished_at timestamptz
+    generated always as (case when status in ('pending', 'running') then null else updated_at end) stored
+) with (fillfactor = 70);
+create index runs_unfinished on heddle.runs (run_number) where finished_at is null;
+create index runs_unfinished_of_thread on heddle.runs (thread_id, run_number) where finished_at is null;
 create index runs_of_thread on heddle.runs (thread_id, run_number desc);
-create index runs_with_events on heddle.runs (updated_at)
-  where events <> 'deleted' and status not in ('pending', 'running');
+create index runs_with_events on heddle.runs (finished_at) where events <> 'deleted' and finished_at is not null;
 
 -- The event log. seq counts per run, without a gap, and is given by the lease holder. data is the JSON text that is sent,
 -- byte for byte the same to every reader; or, with is_pointer, JSON that says where that text comes from
@@ -134,7 +137,7 @@ begin
   if not found then
     return;
   end if;
-  if exists (select 1 from heddle.runs r where r.thread_id = thread and r.status in ('pending', 'running')) then
+  if exists (select 1 from heddle.runs r where r.thread_id = thread and r.finished_at is null) then
     return;
   end if;
   update heddle.threads t
@@ -195,7 +198,7 @@ begin
   update heddle.threads t
   set fencing_token = greatest(t.fencing_token, token + 1),
       status = case
-        when exists (select 1 from heddle.runs r where r.thread_id = thread and r.status in ('pending', 'running'))
+        when exists (select 1 from heddle.runs r where r.thread_id = thread and r.finished_at is null)
         then 'busy' else thread_status end,
       error = thread_error,
       interrupts = new_interrupts,
@@ -216,7 +219,10 @@ $$;
 -- the database is away. below_crashes: runs that have ended this many workers are left for other callers.
 create function heddle.claim_run(owner text, lease interval, max_crashes integer, below_crashes integer)
 returns setof heddle.runs
-language plpgsql as $$
+language plpgsql
+-- The queue is read in the order of its index, and no further than needed, however long it is.
+set enable_seqscan = off set enable_bitmapscan = off
+as $$
 declare
   candidate uuid;
   claimed heddle.runs;
@@ -228,12 +234,13 @@ begin
   for candidate in
     select r.thread_id
     from heddle.runs r
-    where r.status in ('pending', 'running')
+    where r.finished_at is null
       and ((r.status = 'pending' and r.available_at <= clock_timestamp())
         or (r.status = 'running' and r.lease_until < clock_timestamp()))
       and not exists (
         select 1 from heddle.runs live
-        where live.thread_id = r.thread_id and live.status = 'running' and live.lease_until >= clock_timestamp()
+        where live.thread_id = r.thread_id and live.finished_at is null
+          and live.status = 'running' and live.lease_until >= clock_timestamp()
       )
     order by r.run_number
     limit 100
@@ -244,7 +251,7 @@ begin
     -- Locked, since its worker may renew the lease at this moment.
     select * into claimed
     from heddle.runs r
-    where r.thread_id = candidate
+    where r.thread_id = candidate and r.finished_at is null
       and (r.status = 'running' or (r.status = 'pending' and r.available_at <= clock_timestamp()))
     order by r.status = 'running' desc, r.run_number
     limit 1
