@@ -43,6 +43,11 @@ async function dump(db: Queryable): Promise<string> {
     `select pg_get_functiondef(p.oid) as definition
      from pg_proc p where p.pronamespace = 'heddle'::regnamespace order by p.proname`,
   );
+  const triggers = await db.query<{ definition: string }>(
+    `select pg_get_triggerdef(t.oid) as definition
+     from pg_trigger t join pg_class c on c.oid = t.tgrelid
+     where c.relnamespace = 'heddle'::regnamespace and not t.tgisinternal order by t.tgname`,
+  );
   return [
     HEADER,
     ...tables.map(
@@ -50,7 +55,7 @@ async function dump(db: Queryable): Promise<string> {
         `create table heddle.${name} (\n${[columns, constraints].filter(Boolean).join(",\n")}\n);\n`,
     ),
     `${indexes.map(({ definition }) => `${definition};`).join("\n")}\n`,
-    ...functions.map(({ definition }) => `${definition.trim()};\n`),
+    ...[...functions, ...triggers].map(({ definition }) => `${definition.trim()};\n`),
   ].join("\n");
 }
 

@@ -17,9 +17,10 @@ export interface Database extends Queryable {
   readonly statements: () => number;
   /**
    * Runs `work` in a transaction: committed when it returns, rolled back when it throws. It runs again when PostgreSQL
-   * has rolled it back in favour of another one, so it must do nothing but talk to the database.
+   * has rolled it back in favour of another one, so it must do nothing but talk to the database. `timeoutMs`: how long
+   * an answer to each of its statements is waited for, when that may be longer than usual.
    */
-  transaction<T>(work: (tx: Queryable) => Promise<T>): Promise<T>;
+  transaction<T>(work: (tx: Queryable) => Promise<T>, options?: { readonly timeoutMs: number }): Promise<T>;
   close(): Promise<void>;
 }
 
@@ -38,7 +39,7 @@ export function createDatabase({
   url,
   max = 20,
   connectionTimeoutMs = 10_000,
-  statementTimeoutMs = 30_000,
+  statementTimeoutMs = 10_000,
   onError,
 }: DatabaseOptions): Database {
   const pool = new pg.Pool({
@@ -50,8 +51,8 @@ export function createDatabase({
     keepAlive: true,
     statement_timeout: statementTimeoutMs,
     // For a server that says nothing any more: it would have ended the statement before.
-    query_timeout: statementTimeoutMs + 5_000,
-    lock_timeout: 10_000,
+    query_timeout: statementTimeoutMs + 2_000,
+    lock_timeout: 5_000,
     idle_in_transaction_session_timeout: 30_000,
   });
   // Without this handler a connection that breaks while idle ends the process.
@@ -75,16 +76,17 @@ export function createDatabase({
    * that hands one connection to several clients, whoever finds the name finds the same statement.
    * For texts that are written in the source; values never become part of one.
    */
-  const toStatement = (text: string, values: readonly unknown[]) => ({
+  const toStatement = (text: string, values: readonly unknown[], timeoutMs?: number) => ({
     text,
     values: [...values],
     ...(prepare && values.length > 0 ? { name: nameOf(text) } : {}),
+    ...(timeoutMs === undefined ? {} : { query_timeout: timeoutMs }),
   });
-  const on = (client: pg.Pool | pg.PoolClient): Queryable => ({
+  const on = (client: pg.Pool | pg.PoolClient, timeoutMs?: number): Queryable => ({
     async query<Row extends pg.QueryResultRow>(text: string, values: readonly unknown[] = []) {
       count++;
       try {
-        const result = await client.query<Row>(toStatement(text, values));
+        const result = await client.query<Row>(toStatement(text, values, timeoutMs));
         return result.rows;
       } catch (error) {
         if (isNotPrepared(error)) prepare = false;
@@ -93,11 +95,11 @@ export function createDatabase({
     },
   });
 
-  const transact = async <T>(work: (tx: Queryable) => Promise<T>): Promise<T> => {
+  const transact = async <T>(work: (tx: Queryable) => Promise<T>, timeoutMs?: number): Promise<T> => {
     const client = await pool.connect().catch((error: unknown) => {
       throw toDatabaseError(error);
     });
-    const tx = on(client);
+    const tx = on(client, timeoutMs);
     let broken: Error | boolean = false;
     try {
       await tx.query("begin");
@@ -122,7 +124,7 @@ export function createDatabase({
     query: (text, values) => again(() => outside.query(text, values)),
     pool,
     statements: () => count,
-    transaction: (work) => again(() => transact(work)),
+    transaction: (work, options) => again(() => transact(work, options?.timeoutMs)),
     close: () => pool.end(),
   };
 }

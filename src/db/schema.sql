@@ -66,8 +66,7 @@ create table heddle.run_events (
   event text not null,
   data text not null,
   is_pointer boolean not null default false,
-  constraint run_events_pkey PRIMARY KEY (run_id, seq),
-  constraint run_events_run_id_fkey FOREIGN KEY (run_id) REFERENCES heddle.runs(run_id) ON DELETE CASCADE
+  constraint run_events_pkey PRIMARY KEY (run_id, seq)
 );
 
 create table heddle.runs (
@@ -230,6 +229,17 @@ begin
 end
 $function$;
 
+CREATE OR REPLACE FUNCTION heddle.delete_events()
+ RETURNS trigger
+ LANGUAGE plpgsql
+ SET enable_seqscan TO 'off'
+AS $function$
+begin
+  delete from heddle.run_events e using gone where e.run_id = gone.run_id;
+  return null;
+end
+$function$;
+
 CREATE OR REPLACE FUNCTION heddle.finish_run(run uuid, token bigint, new_status text, new_error json, thread_status text, thread_error text, new_interrupts jsonb, keep_seconds integer, seqs integer[], events text[], datas text[], pointers boolean[])
  RETURNS text
  LANGUAGE plpgsql
@@ -279,3 +289,5 @@ begin
   return 'done';
 end
 $function$;
+
+CREATE TRIGGER delete_events AFTER DELETE ON heddle.runs REFERENCING OLD TABLE AS gone FOR EACH STATEMENT EXECUTE FUNCTION heddle.delete_events();

@@ -116,13 +116,24 @@ create index runs_with_events on heddle.runs (finished_at) where events <> 'dele
 -- (events/state-pointer.ts): a checkpoint that was committed before the event. Who removes checkpoints must leave those
 -- of a thread's runs whose events are kept.
 create table heddle.run_events (
-  run_id uuid not null references heddle.runs (run_id) on delete cascade,
+  run_id uuid not null,
   seq integer not null,
   event text not null,
   data text not null,
   is_pointer boolean not null default false,
   primary key (run_id, seq)
 );
+
+-- Events are written only by statements that hold the lock of their run's row: a foreign key would take it once more for
+-- each event, a quarter of the work. They go with their run.
+create function heddle.delete_events() returns trigger language plpgsql set enable_seqscan = off as $$
+begin
+  delete from heddle.run_events e using gone where e.run_id = gone.run_id;
+  return null;
+end
+$$;
+create trigger delete_events after delete on heddle.runs
+  referencing old table as gone for each statement execute function heddle.delete_events();
 
 -- Adds a run to a thread that has no unfinished one and is still as the caller has read it (xmin): the usual case, in one
 -- statement. No row otherwise, and nothing done. The thread row is locked first, as `claim_run` and `finish_run` do.

@@ -183,8 +183,11 @@ async function readStatus(world: World, random: Random, thread: string, run: str
   return status;
 }
 
-/** When all is over: what each run and each thread looks like to somebody who has seen nothing of it. */
-export async function readAll(world: World): Promise<void> {
+/**
+ * When all is over: what each run and each thread looks like to somebody who has seen nothing of it. `replays`: whether
+ * the runs' streams are read.
+ */
+export async function readAll(world: World, replays: boolean): Promise<void> {
   const random = world.random.fork("end");
   const runs = new Map<string, string[]>();
   for (const entry of world.history.entries) {
@@ -195,7 +198,8 @@ export async function readAll(world: World): Promise<void> {
   }
   const threads = [...runs];
   const readNext = async (): Promise<void> => {
-    for (let next = threads.pop(); next; next = threads.pop()) await readThread(world, random, ...next);
+    for (let next = threads.pop(); next; next = threads.pop())
+      await readThread(world, random, replays, ...next);
   };
   await Promise.all(Array.from({ length: 8 }, readNext));
 }
@@ -203,6 +207,7 @@ export async function readAll(world: World): Promise<void> {
 async function readThread(
   world: World,
   random: Random,
+  replays: boolean,
   thread: string,
   runs: readonly string[],
 ): Promise<void> {
@@ -213,7 +218,7 @@ async function readThread(
       await delay(100);
       status = await readStatus(world, random, thread, run);
     }
-    if (status === null) continue;
+    if (status === null || !replays) continue;
     const url = pickServer(world, random);
     if (!url) throw new Error("no server is left");
     const cutAfter = Number.POSITIVE_INFINITY;

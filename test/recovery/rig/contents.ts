@@ -64,7 +64,10 @@ export async function readContents(db: Database): Promise<Contents> {
          select 'checkpoint' as what, thread_id from heddle.checkpoints
          union select 'pending write', thread_id from heddle.checkpoint_writes
          union select 'channel value', thread_id from heddle.checkpoint_blobs
-       ) as row where thread_id not in (select t.thread_id::text from heddle.threads t)`,
+       ) as row where thread_id not in (select t.thread_id::text from heddle.threads t)
+       union all
+       select distinct 'event of run ' || e.run_id, '?' from heddle.run_events e
+       where not exists (select from heddle.runs r where r.run_id = e.run_id)`,
     ),
   };
 }

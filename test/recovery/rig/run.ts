@@ -50,7 +50,7 @@ async function play(name: string, mutant?: string): Promise<{ violations: Violat
   try {
     await scenario.play(world);
     if (world.servers.live().length === 0) await world.servers.start("last");
-    if (name !== "starts") await readAll(world);
+    if (name !== "starts") await readAll(world, !scenario.unread);
     await measureHoldings(world);
     await world.servers.close();
     const contents = name === "starts" ? EMPTY : await world.contents();

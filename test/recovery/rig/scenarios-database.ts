@@ -9,7 +9,7 @@ import { over } from "./scenarios-network.ts";
 import { LEASE_SECONDS, type World } from "./world.ts";
 
 /** Seconds until a server must have seen that its connections are dead: its longest statement, and a little. */
-const SEEN_SECONDS = 40;
+const SEEN_SECONDS = 15;
 
 async function outage(world: World, what: () => Promise<void>): Promise<void> {
   const from = Date.now();

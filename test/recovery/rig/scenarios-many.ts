@@ -38,6 +38,7 @@ export const MANY_SCENARIOS: Readonly<Record<string, Scenario>> = {
   queues: {
     about: "R16: eight servers take long queues of many threads; 20,000 runs at 100 times",
     isLong: true,
+    unread: true,
     async play(world) {
       await startServers(world, 8);
       const directives = () => "ms=1";

@@ -25,6 +25,8 @@ export interface Scenario {
   readonly missing?: () => string | undefined;
   /** Not in the short profile, which others of its kind are in. */
   readonly isLong?: boolean;
+  /** Its runs are not read again from their start when all is over: they are too many. */
+  readonly unread?: boolean;
   /** It harms PostgreSQL: it gets one that no other scenario uses. */
   readonly ownPostgres?: boolean;
   play(world: World): Promise<void>;
