@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../test/helpers/database.ts";
-import { PUT, PUT_WRITES_ONCE, PUT_WRITES_REPLACE } from "./checkpointer.sql.ts";
+import { PUT, PUT_WITH_WRITES, PUT_WRITES_ONCE, PUT_WRITES_REPLACE } from "./checkpointer.sql.ts";
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -21,10 +21,11 @@ const id = randomUUID();
 it("a checkpoint with a token finds its thread by the primary key, however many threads there are", async () => {
   const values = [id, "1", "", "checkpoint", null, "{}", "{}", [], [], [], []];
   expect(await plan(PUT, values)).toContain("threads_pkey");
+  expect(await plan(PUT_WITH_WRITES, [...values, [], [], [], [], []])).toContain("threads_pkey");
 });
 
 it("so do the writes of a task", async () => {
-  const values = [id, "1", "", "checkpoint", "task", [], [], [], []];
+  const values = [id, "1", "", "checkpoint", [], [], [], [], []];
   expect(await plan(PUT_WRITES_ONCE, values)).toContain("threads_pkey");
   expect(await plan(PUT_WRITES_REPLACE, values)).toContain("threads_pkey");
 });

@@ -16,11 +16,19 @@ allowed as (
   select $2::bigint is null or exists (select 1 from fence) as ok
 )`;
 
-/**
- * $3 checkpoint_ns, $4 checkpoint_id, $5 parent id, $6 checkpoint, $7 metadata, $8–$11 channels, versions, types and
- * blobs. Returns one row, or none when the token is out of date.
- */
-export const PUT = `
+/** Rows of checkpoint_writes; each argument is the number of the parameter that has it. */
+const insertWrites = (checkpoint: number, first: number, onConflict: string) => `
+  insert into heddle.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob)
+  select $1::text, $3::text, $${checkpoint}::text, w.task_id, w.idx, w.channel, w.type, w.blob
+  from unnest(
+      $${first}::text[], $${first + 1}::integer[], $${first + 2}::text[], $${first + 3}::text[], $${first + 4}::bytea[]
+    ) as w (task_id, idx, channel, type, blob), allowed
+  where allowed.ok
+  on conflict (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict}`;
+
+const ONCE = "do nothing";
+
+const put = (writes = "") => `
 with ${FENCE},
 blobs as (
   insert into heddle.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
@@ -28,27 +36,29 @@ blobs as (
   from unnest($8::text[], $9::text[], $10::text[], $11::bytea[]) as b (channel, version, type, blob), allowed
   where allowed.ok
   on conflict (thread_id, checkpoint_ns, channel, version) do nothing
-)
+)${writes}
 insert into heddle.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
 select $1::text, $3::text, $4::text, $5::text, $6::jsonb, $7::jsonb from allowed where allowed.ok
 on conflict (thread_id, checkpoint_ns, checkpoint_id)
 do update set checkpoint = excluded.checkpoint, metadata = excluded.metadata
 returning seq`;
 
-/** $3 checkpoint_ns, $4 checkpoint_id, $5 task_id, $6–$9 idx, channels, types and blobs. Returns whether it was allowed. */
+/**
+ * $3 checkpoint_ns, $4 checkpoint_id, $5 parent id, $6 checkpoint, $7 metadata, $8–$11 channels, versions, types and
+ * blobs. Returns one row, or none when the token is out of date.
+ */
+export const PUT = put();
+/** The same, with the last writes beside the parent: $12–$16 task ids, idx, channels, types and blobs. */
+export const PUT_WITH_WRITES = put(`,\nwrites as (${insertWrites(5, 12, ONCE)})`);
+
+/** $3 checkpoint_ns, $4 checkpoint_id, $5–$9 task ids, idx, channels, types and blobs. Returns whether it was allowed. */
 const putWrites = (onConflict: string) => `
 with ${FENCE},
-writes as (
-  insert into heddle.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob)
-  select $1::text, $3::text, $4::text, $5::text, w.idx, w.channel, w.type, w.blob
-  from unnest($6::integer[], $7::text[], $8::text[], $9::bytea[]) as w (idx, channel, type, blob), allowed
-  where allowed.ok
-  on conflict (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict}
-)
+writes as (${insertWrites(4, 5, onConflict)})
 select ok from allowed`;
 
-/** Ordinary writes of a task: the first stays, a repeated task changes nothing. */
-export const PUT_WRITES_ONCE = putWrites("do nothing");
+/** Ordinary writes of tasks: the first stays, a repeated task changes nothing. */
+export const PUT_WRITES_ONCE = putWrites(ONCE);
 /** Errors, interrupts and resumes: the newest replaces. */
 export const PUT_WRITES_REPLACE = putWrites(
   "do update set channel = excluded.channel, type = excluded.type, blob = excluded.blob",

@@ -17,12 +17,14 @@ import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
 import {
   DELETE_THREAD,
   PUT,
+  PUT_WITH_WRITES,
   PUT_WRITES_ONCE,
   PUT_WRITES_REPLACE,
   SELECT,
   SELECT_PENDING_SENDS,
 } from "./checkpointer.sql.ts";
 import type { Database, Queryable } from "./database.ts";
+import { createHeldWrites, toColumns, type WriteRow } from "./held-writes.ts";
 import { createSerializer, decode, dump } from "./serializer.ts";
 import { storableJson } from "./storable-json.ts";
 
@@ -59,6 +61,7 @@ export class Checkpointer extends PostgresSaver {
   readonly #db: Database;
   readonly #patient: Queryable;
   readonly #watchers = new Map<string, CheckpointWatcher>();
+  readonly #held = createHeldWrites((place, rows) => this.#storeWrites(PUT_WRITES_ONCE, place, rows));
   #step: { readonly after: number | string | undefined; readonly next: string } | undefined;
 
   /** `patient`: for a run's own reads and writes, which wait for a database that is away. */
@@ -111,44 +114,58 @@ export class Checkpointer extends PostgresSaver {
     metadata: CheckpointMetadata,
     newVersions: ChannelVersions,
   ): Promise<RunnableConfig> {
-    const { threadId, ns, checkpointId: parentId, fence } = address(config);
+    const parent = address(config);
+    const { threadId, ns, fence } = parent;
     const blobs = await this._dumpBlobs(threadId, ns, checkpoint.channel_values, newVersions);
-    const rows = await this.#patient.query(PUT, [
+    const values = [
       threadId,
       fence,
       ns,
       checkpoint.id,
-      parentId,
+      parent.checkpointId,
       this._dumpCheckpoint(checkpoint),
       toMetadata(config, metadata),
       blobs.map((blob) => blob[2]),
       blobs.map((blob) => blob[3]),
       blobs.map((blob) => blob[4]),
       blobs.map((blob) => toBuffer(blob[5])),
-    ]);
-    if (rows.length === 0) throw new FencedError(threadId);
+    ];
+    const held = this.#held.take(parent);
+    try {
+      const [text, all] = held ? [PUT_WITH_WRITES, [...values, ...toColumns(held.rows)]] : [PUT, values];
+      const rows = await this.#patient.query(text, all);
+      if (rows.length === 0) throw new FencedError(threadId);
+    } catch (error) {
+      held?.reject(error);
+      throw error;
+    }
+    held?.resolve();
     return { configurable: { thread_id: threadId, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
   }
 
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
-    const { threadId, ns, checkpointId, fence } = address(config);
+    const place = address(config);
+    const { threadId, ns, checkpointId } = place;
     if (checkpointId === null) throw new Error("putWrites needs a checkpoint_id");
-    const replace = writes.every(([channel]) => channel in WRITES_IDX_MAP);
-    const rows = await this._dumpWrites(threadId, ns, checkpointId, taskId, writes as [string, unknown][]);
-    const [answer] = await this.#patient.query<{ ok: boolean }>(
-      replace ? PUT_WRITES_REPLACE : PUT_WRITES_ONCE,
-      [
-        threadId,
-        fence,
-        ns,
-        checkpointId,
-        taskId,
-        rows.map((row) => row[4]),
-        rows.map((row) => row[5]),
-        rows.map((row) => row[6]),
-        rows.map((row) => toBuffer(row[7])),
-      ],
-    );
+    const dumped = await this._dumpWrites(threadId, ns, checkpointId, taskId, writes as [string, unknown][]);
+    const rows = dumped.map((row) => ({
+      taskId,
+      idx: row[4],
+      channel: row[5],
+      type: row[6],
+      blob: toBuffer(row[7]),
+    }));
+    const isSpecial = writes.every(([channel]) => channel in WRITES_IDX_MAP);
+    await (isSpecial ? this.#storeWrites(PUT_WRITES_REPLACE, place, rows) : this.#held.hold(place, rows));
+  }
+
+  async #storeWrites(
+    text: string,
+    { threadId, ns, checkpointId, fence }: Address,
+    rows: readonly WriteRow[],
+  ): Promise<void> {
+    const values = [threadId, fence, ns, checkpointId, ...toColumns(rows)];
+    const [answer] = await this.#patient.query<{ ok: boolean }>(text, values);
     if (!answer?.ok) throw new FencedError(threadId);
   }
 
@@ -244,7 +261,7 @@ export class Checkpointer extends PostgresSaver {
   }
 }
 
-interface Address {
+export interface Address {
   readonly threadId: string;
   readonly ns: string;
   readonly checkpointId: string | null;

@@ -25,7 +25,7 @@ export interface FollowOptions {
   readonly after?: number;
   /** The run was taken by this process a moment ago: there is nothing to read yet. */
   readonly isNew?: boolean;
-  /** The caller waits for the end and looks at no event: those of the log are not yielded, so no state is rebuilt. */
+  /** The caller waits for the end: in place of what has to be read from the log, an empty page is yielded. */
   readonly unread?: boolean;
   readonly signal?: AbortSignal;
 }
@@ -65,6 +65,7 @@ export async function* follow(
       }
       isBehind = false;
       const page = await selectPage(db, runId, last, PAGE);
+      if (unread) yield [];
       if (page && !page.kept) {
         yield [expired(page)];
         return;

@@ -1,5 +1,6 @@
 // Wake-ups between the servers of one database: "look now" instead of "look at the next poll". A hint may be lost, come
 // twice or come late; whoever gets one reads the truth in PostgreSQL. It names what has changed, nothing else.
+import { randomUUID } from "node:crypto";
 import type { Logger } from "pino";
 
 /** `queue`: there is a run to claim. `cancel`: one is to stop. `follow`: somebody reads it. `run`: it has news. */
@@ -48,12 +49,16 @@ export function createWakeups({
   listener: Listener;
   log: Logger;
 }): Wakeups {
+  // What this server tells the others it knows already.
+  const sender = `from:${randomUUID()}`;
   const waiting = new Set<string>();
   const followed = new Map<string, number>();
   let timer: NodeJS.Timeout | undefined;
 
   const hear = (text: string) => {
-    for (const hint of text.split(" ").map(parse)) {
+    const words = text.split(" ");
+    if (words[0] === sender) return;
+    for (const hint of words.map(parse)) {
       if (hint?.kind === "queue") listener.queue();
       else if (hint?.kind === "cancel") listener.cancel(hint.runId);
       else if (hint?.kind === "run") listener.run(hint.runId);
@@ -68,7 +73,7 @@ export function createWakeups({
     waiting.clear();
     while (hints.length > 0) {
       channel
-        .publish(hints.splice(0, HINTS_PER_MESSAGE).join(" "))
+        .publish([sender, ...hints.splice(0, HINTS_PER_MESSAGE)].join(" "))
         .catch((error: unknown) => log.debug({ err: error }, "a wake-up was not sent"));
     }
   };

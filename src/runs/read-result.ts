@@ -33,4 +33,17 @@ export async function readResult(
   return isObject(values) && interrupts.length > 0 ? { ...values, __interrupt__: interrupts } : values;
 }
 
+/** The result when this is the last of the run's states and errors, if it says all of it. */
+export function readLast({
+  event,
+  data,
+}: {
+  readonly event: string;
+  readonly data: string;
+}): object | undefined {
+  if (event !== "values") return undefined;
+  const state: unknown = JSON.parse(data);
+  return isObject(state) && !("__interrupt__" in state) ? state : undefined;
+}
+
 const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;

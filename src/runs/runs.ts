@@ -10,7 +10,7 @@ import type { ThreadStates } from "../threads/state.ts";
 import { lockThread } from "../threads/threads.sql.ts";
 import type { Threads } from "../threads/threads.ts";
 import { type CreatedRun, createRun, type RunRequest } from "./create-run.ts";
-import { readResult } from "./read-result.ts";
+import { readLast, readResult } from "./read-result.ts";
 import {
   type CancelAction,
   deletePending,
@@ -88,12 +88,15 @@ export function createRuns(options: RunsOptions): Runs {
     },
     follow: (runId, options) => follow(reader, runId, options),
     async join(run, { isNew = false, signal }) {
-      for await (const _ of follow(reader, run.run_id, {
-        ...(isNew ? { after: -1, isNew } : {}),
-        unread: true,
-        signal,
-      }));
+      let last: FollowedEvent | undefined;
+      const after = isNew ? { after: -1, isNew } : {};
+      for await (const page of follow(reader, run.run_id, { ...after, unread: true, signal })) {
+        if (page.length === 0) last = undefined;
+        last = page.findLast(({ event }) => event === "values" || event === "error") ?? last;
+      }
       signal.throwIfAborted();
+      const result = last && readLast(last);
+      if (result) return result;
       const ended = await get(run.thread_id, run.run_id);
       if (ended.error) return { __error__: ended.error };
       return readResult({ db, checkpointer, states }, ended);

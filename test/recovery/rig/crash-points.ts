@@ -44,7 +44,7 @@ export const CRASH_POINTS: ReadonlyMap<string, CrashPoint> = new Map([
   after("after-claim", "run", WORKER, "if (!run) return false;"),
   after("after-renewal", "run", "src/runs/lease-keeper.ts", "else lease.until = message.until;"),
   before("before-first-event", "run", EXECUTE, 'writer.append("metadata"'),
-  before("before-put", "run", SAVER, "const rows = await this.#patient.query(PUT, ["),
+  before("before-put", "run", SAVER, "const rows = await this.#patient.query(text, all)"),
   before("after-put", "run", SAVER, "if (rows.length === 0) throw new FencedError(threadId);"),
   before("before-put-writes", "run", SAVER, "const [answer] = await this.#patient.query"),
   before("after-put-writes", "run", SAVER, "if (!answer?.ok) throw new FencedError(threadId);"),
