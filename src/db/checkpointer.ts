@@ -24,7 +24,7 @@ import {
   SELECT_PENDING_SENDS,
 } from "./checkpointer.sql.ts";
 import type { Database, Queryable } from "./database.ts";
-import { createHeldWrites, toColumns, type WriteRow } from "./held-writes.ts";
+import { type Address, createHeldWrites, toColumns, type WriteRow } from "./held-writes.ts";
 import { createSerializer, decode, dump } from "./serializer.ts";
 import { storableJson } from "./storable-json.ts";
 
@@ -259,13 +259,6 @@ export class Checkpointer extends PostgresSaver {
       if (found) await this._migratePendingSends(found.pending_sends, row);
     }
   }
-}
-
-export interface Address {
-  readonly threadId: string;
-  readonly ns: string;
-  readonly checkpointId: string | null;
-  readonly fence: string | null;
 }
 
 function address({ configurable = {} }: RunnableConfig): Address {

@@ -1,6 +1,13 @@
 // The writes of a task mostly come just before the checkpoint that takes them in. They wait for it until the event loop
 // turns, and are then stored with it: one statement and one commit for both. Otherwise they are stored by themselves.
-import type { Address } from "./checkpointer.ts";
+
+/** Where a checkpoint lies, and the fencing token of the run that writes there. */
+export interface Address {
+  readonly threadId: string;
+  readonly ns: string;
+  readonly checkpointId: string | null;
+  readonly fence: string | null;
+}
 
 /** A row of checkpoint_writes, without the checkpoint that it lies beside. */
 export interface WriteRow {
