@@ -2,9 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { closeSync, openSync, readFileSync } from "node:fs";
-import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../../src/db/free-port.ts";
 import type { Cleanup } from "./cleanup.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
@@ -109,14 +109,4 @@ async function stop(child: ChildProcess): Promise<void> {
   } catch {
     // Nothing is left of it.
   }
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no port");
-  return address.port;
 }

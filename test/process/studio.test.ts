@@ -3,12 +3,12 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import path from "node:path";
 import { Client } from "@langchain/langgraph-sdk";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import type { ThreadState } from "#kit";
+import { freePort } from "../../src/db/free-port.ts";
 
 const ROOT = path.resolve(import.meta.dirname, "../..");
 let client: Client;
@@ -112,14 +112,4 @@ async function listening(child: ReturnType<typeof spawn>, ended: Promise<unknown
   child.stderr?.on("data", collect);
   void ended.then(() => reject(new Error(`The dev server ended:\n${text}`)));
   await promise;
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("No port.");
-  return address.port;
 }

@@ -3,11 +3,11 @@
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
 import { openSync } from "node:fs";
-import { createServer } from "node:net";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { CLUSTER_USER, prepareCluster } from "../../../src/db/cluster.ts";
+import { freePort } from "../../../src/db/free-port.ts";
 import type { Custody } from "./custody.ts";
 
 export interface RigPostgres {
@@ -70,14 +70,4 @@ async function untilReady(url: string, postmaster: ChildProcess): Promise<void> 
       await delay(20);
     }
   }
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, "127.0.0.1");
-  await once(server, "listening");
-  const address = server.address();
-  server.close();
-  await once(server, "close");
-  if (address === null || typeof address === "string") throw new Error("no free port");
-  return address.port;
 }

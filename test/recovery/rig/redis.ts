@@ -3,8 +3,8 @@ import { type ChildProcess, spawn, spawnSync } from "node:child_process";
 import { once } from "node:events";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
+import { freePort } from "../../../src/db/free-port.ts";
 import type { Custody } from "./custody.ts";
-import { freePort } from "./postgres.ts";
 
 /** Why there is no Redis here, or undefined. */
 export const whyNoRedis = () =>

@@ -140,7 +140,8 @@ export function createSupervisor(options: SupervisorOptions): Supervisor {
       async kill() {
         if (!isRunning()) return;
         expected = true;
-        fault("kill");
+        // The end of the world is no fault.
+        if (!isClosing) fault("kill");
         child.kill("SIGKILL");
         await ended;
       },
