@@ -2,11 +2,13 @@
 // reverse. Fused it is one middleware: one superstep before the agent, one after it, none in between.
 
 import type { AgentMiddleware } from "langchain";
-import type { Sandboxes, ThreadFiles } from "#kit";
+import { createMemorySessions, type Sandboxes, type ThreadFiles } from "#kit";
+import { createChatHistory } from "./chat-history.ts";
 import { createDanglingToolCalls } from "./dangling-tool-calls.ts";
 import { createDebugState } from "./debug-state.ts";
 import { createModelErrors } from "./model-errors.ts";
 import { createSandbox } from "./sandbox.ts";
+import { createServiceThread } from "./service-thread.ts";
 import { createStateSize } from "./state-size.ts";
 import { createStreamResults } from "./stream-results.ts";
 import { createSummarization } from "./summarization.ts";
@@ -35,6 +37,7 @@ export interface MiddlewareOptions {
 /** The chain in order. Options that are left out take each middleware's own defaults. */
 export function createMiddlewares(options: MiddlewareOptions): AgentMiddleware[] {
   const { files, sandboxes, debugState } = options;
+  const openSession = createMemorySessions();
   return [
     // First: everything below may ask where the thread's folders are.
     createThreadData({ files, ...options.threadData }),
@@ -50,7 +53,10 @@ export function createMiddlewares(options: MiddlewareOptions): AgentMiddleware[]
     createStateSize(options.stateSize),
     // Above todos, so that an answer that todos sends back gets no title yet.
     createTitle(options.title),
-    // Outermost around the model call: what the others add to a request is small and must not be summarized.
+    // Above all that change what the model reads: they see the session's messages as the thread's own. Above todos: what is
+    // sent back has not been said.
+    createChatHistory({ openSession }),
+    // Outermost around the model call but for that: what the others add to a request is small and must not be summarized.
     createSummarization(options.summarization),
     // After the cut, so that calls and answers are whole in what is really sent.
     createDanglingToolCalls(),
@@ -58,6 +64,9 @@ export function createMiddlewares(options: MiddlewareOptions): AgentMiddleware[]
     createTodos(),
     // The image comes last in the request, and again when the two below call the model once more.
     createViewImage(options.viewImage),
+    // Inside those that need the calls beside their results; around turn-integrity, whose second attempt begins where the
+    // first one did.
+    createServiceThread({ openSession }),
     // Around model-errors: only a turn that has arrived can be judged.
     createTurnIntegrity(),
     // Innermost around the model: repeats the call itself.

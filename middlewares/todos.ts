@@ -3,11 +3,9 @@
 // sent back is noted in the state, so it is counted right after a restart too and stays at its place in every
 // later request, which keeps the prompt's prefix stable.
 import { AIMessage, type BaseMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
-import { tool } from "@langchain/core/tools";
-import { Command } from "@langchain/langgraph";
 import { createMiddleware } from "langchain";
 import { z } from "zod";
-import { runSetting, ThreadState, type Todo } from "#kit";
+import { defineTool, runSetting, ThreadState, type Todo } from "#kit";
 
 const MAX_REMINDERS = 2;
 const WRITE_TODOS = "write_todos";
@@ -59,33 +57,26 @@ export function createTodos() {
   });
 }
 
-const writeTodos = tool(
-  ({ todos }, config) => {
-    const list = withIds(todos);
-    const message = new ToolMessage({
-      content: `The todo list is now:\n${list.map(toLine).join("\n") || "empty"}`,
-      tool_call_id: config.toolCall.id,
-      name: WRITE_TODOS,
-    });
-    return new Command({ update: { todos: list, messages: [message] } });
-  },
-  {
-    name: WRITE_TODOS,
-    description:
-      "Writes your todo list for this conversation, whole: it replaces the former one. Use it for work of three steps " +
-      "or more, before you begin, and again whenever a step begins or ends. Mark what you work on as in_progress and " +
-      "what is done as completed, at once and only when it is really done. Call it once per turn.",
-    schema: z.object({
-      todos: z.array(
-        z.object({
-          id: z.string().optional().describe("Kept over updates; given by the system when left out."),
-          title: z.string().min(1).describe("One step, in a few words."),
-          status: z.enum(["pending", "in_progress", "completed"]),
-        }),
-      ),
-    }),
-  },
-);
+const writeTodos = defineTool({
+  name: WRITE_TODOS,
+  description:
+    "Writes your todo list for this conversation, whole: it replaces the former one. Use it for work of three steps " +
+    "or more, before you begin, and again whenever a step begins or ends. Mark what you work on as in_progress and " +
+    "what is done as completed, at once and only when it is really done. Call it once per turn.",
+  schema: z.object({
+    todos: z.array(
+      z.object({
+        id: z.string().optional().describe("Kept over updates; given by the system when left out."),
+        title: z.string().min(1).describe("One step, in a few words."),
+        status: z.enum(["pending", "in_progress", "completed"]),
+      }),
+    ),
+  }),
+  state: ThreadState,
+  outputsToState: { todos: {} },
+  run: ({ todos }) => withIds(todos),
+  toContent: (todos) => `The todo list is now:\n${todos.map(toLine).join("\n") || "empty"}`,
+});
 
 type Reminder = { readonly after: string; readonly text: string };
 

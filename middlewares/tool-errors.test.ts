@@ -1,6 +1,6 @@
 import { AIMessage, ToolMessage } from "@langchain/core/messages";
 import { tool } from "@langchain/core/tools";
-import { interrupt } from "@langchain/langgraph";
+import { Command, interrupt } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
 import { createTestAgent } from "../test/helpers/test-agent.ts";
@@ -143,4 +143,21 @@ describe("a result", () => {
   test("of ordinary length is left as it is", async () => {
     expect(await messageOf(() => "fine")).toMatchObject({ content: "fine", status: "success" });
   });
+});
+
+test("the message of a tool that also writes state is cut as any other, and what it writes is not", async () => {
+  const title = "a".repeat(500);
+  const command = (_input: unknown, { toolCall }: { toolCall: { id: string } }) =>
+    new Command({
+      update: { title, messages: [new ToolMessage({ content: "b".repeat(500), tool_call_id: toolCall.id })] },
+    });
+  const acts = tool(command as never, { name: "act", description: "Acts.", schema: z.object({}) });
+  const agent = createTestAgent({
+    middleware: [createToolErrors({ maxResultChars: 100 })],
+    tools: [acts],
+    script: [{ tool_calls: [{ name: "act" }] }, "I see."],
+  });
+  const state = await agent.turn("go");
+  expect(state.messages.at(-2)?.text).toContain("400 characters left out");
+  expect(state.title).toBe(title);
 });

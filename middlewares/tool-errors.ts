@@ -1,7 +1,7 @@
 // Makes a tool message of a failing tool, so that the model can react and the run goes on. The message has no
 // stack, no path of the host, and a bounded length; so has the result of a tool that says far too much.
 import { ToolMessage } from "@langchain/core/messages";
-import { isGraphBubbleUp } from "@langchain/langgraph";
+import { Command, isCommand, isGraphBubbleUp } from "@langchain/langgraph";
 import { createMiddleware, ToolInvocationError } from "langchain";
 
 interface ToolErrorsOptions {
@@ -21,7 +21,7 @@ export function createToolErrors({
       const { id = "", name } = request.toolCall;
       try {
         const result = await handler(request);
-        return ToolMessage.isInstance(result) ? bounded(result, maxResultChars) : result;
+        return isCommand(result) ? boundedIn(result, maxResultChars) : bounded(result, maxResultChars);
       } catch (error) {
         // An interrupt asks a person, a parent's Command routes, an abort ends the run: none is the tool's failure.
         if (isGraphBubbleUp(error) || request.runtime.signal?.aborted) throw error;
@@ -52,6 +52,19 @@ function withoutHostPaths(text: string): string {
     .replace(/\bfile:\/\/[^\s'")]+/g, "[path]")
     .replace(/(?<![\w:/.~@-])\/(?!mnt\/user-data(?:\/|\b))[\w.@+~-]+\/[^\s'"`:,;)<>]*/g, "[path]")
     .replace(/\b[A-Za-z]:\\[^\s'"]+/g, "[path]");
+}
+
+/** The message of a tool that also writes state. */
+function boundedIn(command: Command, maxChars: number): Command {
+  const { graph, goto, resume } = command;
+  const update = command._updateAsTuples().map(([key, value]): [string, unknown] => {
+    const messages = key === "messages" && Array.isArray(value) ? value : undefined;
+    return [
+      key,
+      messages?.map((one) => (ToolMessage.isInstance(one) ? bounded(one, maxChars) : one)) ?? value,
+    ];
+  });
+  return command.update ? new Command({ graph, goto, resume, update }) : command;
 }
 
 function bounded(message: ToolMessage, maxChars: number): ToolMessage {

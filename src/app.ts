@@ -2,7 +2,7 @@
 // here: main.ts has that.
 import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
 import { type Logger, pino } from "pino";
-import type { Config } from "./config.ts";
+import { applyProjectEnv, type Config } from "./config.ts";
 import { createDatabase, type Database } from "./db/database.ts";
 import { type EmbeddedPostgres, startEmbedded } from "./db/embedded.ts";
 import { migrate } from "./db/migrate.ts";
@@ -29,9 +29,10 @@ const packageJson = JSON.parse(readFileSync(new URL("../package.json", import.me
  * @param langgraphFile the langgraph.json to serve, absolute
  * @throws StartupError with the cause and the next command to type
  */
-export async function buildApp(config: Config, langgraphFile: string): Promise<App> {
-  const log: Logger = pino({ level: config.logLevel });
-  const sources = readLanggraphJson(langgraphFile);
+export async function buildApp(settings: Config, langgraphFile: string): Promise<App> {
+  const log: Logger = pino({ level: settings.logLevel });
+  const project = readLanggraphJson(langgraphFile);
+  const config = applyProjectEnv(settings, project);
   checkDataDir(config.dataDir);
   // LangGraph takes most of a second to load: time enough for PostgreSQL.
   const loading = import("./wire.ts");
@@ -59,7 +60,7 @@ export async function buildApp(config: Config, langgraphFile: string): Promise<A
       config,
       db,
       databaseUrl: url,
-      sources,
+      project,
       log,
       versions: { heddle: packageJson.version, langgraph: packageJson.dependencies["@langchain/langgraph"] },
     });

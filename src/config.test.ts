@@ -53,6 +53,29 @@ describe("settings", () => {
     });
   });
 
+  it("of webhooks are checked, and the secret is never shown", () => {
+    const WEBHOOK_ALLOW = "hooks.internal, 127.0.0.1,10.0.0.0/8,::1,fd00::/8";
+    expect(load({ WEBHOOK_ALLOW }).webhookAllow).toEqual(WEBHOOK_ALLOW.split(/, ?/));
+    for (const wrong of [
+      "http://a.example",
+      "10.0.0.0/33",
+      "fd00::/129",
+      "a.example:80",
+      "10.0.0.0/8/8",
+      "a b",
+    ]) {
+      expect(refusal({ WEBHOOK_ALLOW: wrong }).message).toMatch(/^WEBHOOK_ALLOW is /);
+    }
+    const key = Buffer.alloc(32, 7).toString("base64");
+    for (const secret of [key, `whsec_${key}`])
+      expect(load({ WEBHOOK_SECRET: secret }).webhookSecret).toBe(secret);
+    for (const wrong of ["short", "not base64 at all, but quite long enough", key.slice(0, 20)]) {
+      expect(refusal({ WEBHOOK_SECRET: wrong }).message).toMatch(
+        /^WEBHOOK_SECRET is not valid, but must be /,
+      );
+    }
+  });
+
   it("name themselves, what was found and what is allowed when they are wrong", () => {
     expect(refusal({ PORT: "70000" }).message).toBe(
       'PORT is "70000", but must be an integer from 0 to 65535.',

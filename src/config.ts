@@ -4,12 +4,15 @@ import { readFileSync } from "node:fs";
 import path from "node:path";
 import { parseEnv } from "node:util";
 import { parse as parseYaml } from "yaml";
+import type { ApiKeySettings } from "./config/api-keys.ts";
 import {
   type FileSettings,
   fileSchema,
   type LimitSettings,
   type ModelSettings,
   modelSchema,
+  type ResearchFileSettings,
+  type SessionOptions,
   type SummarizationSettings,
   type TitleSettings,
 } from "./config/file.ts";
@@ -33,8 +36,12 @@ export interface Config {
   readonly databaseUrl: string | undefined;
   readonly redisUrl: string | undefined;
   readonly role: Role;
+  /** The name of each key, and its SHA-256. */
+  readonly apiKeys: readonly ApiKeySettings[];
   /** The models to choose from, the default first; empty means the demo model. */
   readonly models: readonly ModelSettings[];
+  /** For what is not a model of the list: embeddings. */
+  readonly openai: { readonly apiKey?: string | undefined; readonly baseUrl?: string | undefined };
   readonly sandbox: SandboxSetting;
   readonly workers: number;
   readonly leaseSeconds: number;
@@ -42,13 +49,31 @@ export interface Config {
   readonly stuckSeconds: number;
   readonly graceSeconds: number;
   readonly eventRetentionSeconds: number;
+  readonly messageStateRetentionSeconds: number;
+  readonly tokenWindowMs: number;
+  readonly callWarnSeconds: number;
   readonly maxBodyBytes: number;
+  readonly maxImportBytes: number;
   readonly maxUploadBytes: number;
   readonly corsOrigins: readonly string[];
+  /** Base64, with or without `whsec_`. */
+  readonly webhookSecret: string | undefined;
+  readonly webhookAllow: readonly string[];
+  /** By graph name: the config, and in `context` the context, that the graph's own assistant starts with. */
+  readonly graphSettings: Settings["LANGGRAPH_CONFIG"];
+  readonly allowTruncate: boolean;
   readonly logLevel: LogLevel;
   readonly title: TitleSettings;
   readonly summarization: SummarizationSettings;
+  readonly sessions: SessionOptions;
   readonly limits: LimitSettings;
+  readonly research: ResearchFileSettings;
+  /** Where publications are searched, and who asks. */
+  readonly literature: {
+    readonly openAlexUrl: string;
+    readonly arxivUrl: string;
+    readonly mailto: string | undefined;
+  };
   readonly debugState: boolean;
 }
 
@@ -77,7 +102,9 @@ export function loadConfig(sources: Sources = {}): Config {
     databaseUrl: settings.DATABASE_URL,
     redisUrl: settings.REDIS_URL,
     role: settings.ROLE,
+    apiKeys: settings.API_KEYS,
     models: toModels(file.models, settings, env),
+    openai: { apiKey: settings.OPENAI_API_KEY, baseUrl: settings.OPENAI_BASE_URL },
     sandbox: settings.SANDBOX,
     workers: settings.ROLE === "api" ? 0 : settings.WORKERS,
     leaseSeconds: settings.LEASE_SECONDS,
@@ -85,15 +112,56 @@ export function loadConfig(sources: Sources = {}): Config {
     stuckSeconds: settings.STUCK_SECONDS,
     graceSeconds: settings.GRACE_SECONDS,
     eventRetentionSeconds: settings.EVENT_RETENTION,
+    messageStateRetentionSeconds: settings.MESSAGE_STATE_RETENTION,
+    tokenWindowMs: settings.TOKEN_WINDOW_MS,
+    callWarnSeconds: settings.CALL_WARN_SECONDS,
     maxBodyBytes: settings.MAX_BODY_MB * MEBIBYTE,
+    maxImportBytes: settings.MAX_IMPORT_MB * MEBIBYTE,
     maxUploadBytes: settings.MAX_UPLOAD_MB * MEBIBYTE,
     corsOrigins: settings.CORS_ORIGINS,
+    webhookSecret: settings.WEBHOOK_SECRET,
+    webhookAllow: settings.WEBHOOK_ALLOW,
+    graphSettings: settings.LANGGRAPH_CONFIG,
+    allowTruncate: settings.ALLOW_TRUNCATE,
     logLevel: settings.LOG_LEVEL,
     title: file.title,
     summarization: file.summarization,
+    sessions: file.sessions,
     limits: file.limits,
+    research: file.research,
+    literature: {
+      openAlexUrl: settings.OPENALEX_URL,
+      arxivUrl: settings.ARXIV_URL,
+      mailto: settings.LITERATURE_MAILTO,
+    },
     debugState: file.debug_state,
   });
+}
+
+/**
+ * Puts what `env` of langgraph.json says into the environment of this process, where graphs look for it. What is set
+ * already stays. Of Heddle's own settings only LANGGRAPH_CONFIG is read from there: a project's file may well have a
+ * PORT or DATABASE_URL that is meant for something else.
+ * @param env the path of a file as seen from `folder`, the variables themselves, or the names of those that must be set
+ * @throws StartupError when the file cannot be read, or a variable that must be set is not
+ */
+export function applyProjectEnv(
+  config: Config,
+  { env, folder }: { env?: string | Record<string, string> | string[] | undefined; folder: string },
+): Config {
+  if (Array.isArray(env)) {
+    const missing = env.filter((name) => process.env[name] === undefined);
+    if (missing.length === 0) return config;
+    throw new StartupError(`langgraph.json says that ${missing.join(", ")} must be set.`, {
+      next: `${missing[0]}=... npm start`,
+    });
+  }
+  const variables = typeof env === "string" ? readEnvFile(path.resolve(folder, env)) : (env ?? {});
+  const isConfigured = Object.keys(config.graphSettings).length > 0;
+  for (const [name, value] of Object.entries(variables)) process.env[name] ??= value;
+  if (isConfigured || variables.LANGGRAPH_CONFIG === undefined) return config;
+  const { LANGGRAPH_CONFIG } = readSettings({ LANGGRAPH_CONFIG: variables.LANGGRAPH_CONFIG });
+  return deepFreeze({ ...config, graphSettings: LANGGRAPH_CONFIG });
 }
 
 function readSettings(env: Record<string, string | undefined>): Settings {
@@ -128,8 +196,11 @@ function toModels(
   return [{ ...model, base_url: settings.OPENAI_BASE_URL, apiKey: settings.OPENAI_API_KEY }];
 }
 
-function readDotEnv(cwd: string): Record<string, string | undefined> {
-  const text = readIfThere(path.join(cwd, ".env"));
+const readDotEnv = (cwd: string) => readEnvFile(path.join(cwd, ".env"));
+
+/** Nothing when the file is not there. */
+function readEnvFile(file: string): Record<string, string | undefined> {
+  const text = readIfThere(file);
   return text === undefined ? {} : parseEnv(text);
 }
 

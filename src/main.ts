@@ -12,12 +12,16 @@ const print = (...lines: string[]) => process.stdout.write(`${lines.join("\n")}\
 async function main(): Promise<void> {
   const config = loadConfig();
   await checkPort(config);
+  let log: App["log"] | undefined;
+  // A promise that a graph has forgotten must not take the other runs with it, nor, while it loads, the other graphs.
+  process.on("unhandledRejection", (error) => {
+    const message = "a promise was rejected and nobody looked";
+    if (log) log.error(error, message);
+    else process.stderr.write(`${message}: ${error instanceof Error ? error.message : error}\n`);
+  });
   const app = await buildApp(config, path.resolve(readArguments().config));
+  log = app.log;
   const stop = stopOnce(app, config);
-  // A promise that a graph has forgotten must not take the other runs with it.
-  process.on("unhandledRejection", (error) =>
-    app.log.error(error, "a promise was rejected and nobody looked"),
-  );
   process.once("uncaughtException", (error) => {
     app.log.fatal(error, "uncaught exception: the server stops");
     const end = () => process.exit(1);
@@ -80,13 +84,22 @@ function toListenError(error: unknown, { host, port }: Config): StartupError {
   );
 }
 
-function describe({ graphs, database, models, sandbox }: App, config: Config, url: string): string[] {
+function describe(app: App, config: Config, url: string): string[] {
+  const { graphs, failedGraphs, auth, database, models, sandbox, storeSearch } = app;
   const [model] = models;
   return [
     `Heddle listens on ${url}`,
     "",
     `  graphs    ${graphs.join(", ")}`,
+    ...failedGraphs.map(({ file, reason }) => `              not loaded: ${reason} (${file})`),
+    `  auth      ${auth.how}`,
+    ...(auth.open && !isLoopback(config.host)
+      ? [`              WARNING: whoever can reach ${config.host} may do everything; set API_KEYS.`]
+      : []),
     `  database  ${database}`,
+    ...(storeSearch
+      ? [`  store     semantic search, ${storeSearch === "pgvector" ? "with pgvector" : "exact"}`]
+      : []),
     `  model     ${model?.name}${config.models.length === 0 ? " (scripted: set OPENAI_API_KEY for a real one)" : ""}`,
     `  sandbox   ${sandbox.name}`,
     ...[...sandbox.lacks, sandbox.reason, sandbox.warning].flatMap((line) =>
@@ -96,11 +109,18 @@ function describe({ graphs, database, models, sandbox }: App, config: Config, ur
     "",
     "Try:",
     `  curl ${url}/info`,
-    `  curl -N ${url}/runs/stream -H 'content-type: application/json' \\`,
-    `    -d '{"assistant_id":"${graphs[0]}","input":{"messages":[{"role":"user","content":"Hello"}]},"stream_mode":"updates"}'`,
+    // Which credentials the rules of a project ask for, only their author knows.
+    ...(auth.open || auth.header
+      ? [
+          `  curl -N ${url}/runs/stream -H 'content-type: application/json'${auth.header ? ` -H '${auth.header}: …'` : ""} \\`,
+          `    -d '{"assistant_id":"${graphs[0]}","input":{"messages":[{"role":"user","content":"Hello"}]},"stream_mode":"updates"}'`,
+        ]
+      : []),
     `  https://smith.langchain.com/studio?baseUrl=${url}`,
   ];
 }
+
+const isLoopback = (host: string) => /^(localhost|127\.\d+\.\d+\.\d+|::1)$/i.test(host);
 
 /** What a stop may take beyond the grace time. */
 const CLOSING_MS = 800;

@@ -4,7 +4,7 @@ import path from "node:path";
 import { describe, expect, it } from "vitest";
 import { parse } from "yaml";
 import { dumpSchema } from "../scripts/dump-schema.ts";
-import { envExample, errorsPage } from "../scripts/write-documents.ts";
+import { compatibilityPage, envExample, envelopeJsonSchema, errorsPage } from "../scripts/write-documents.ts";
 import { SETTINGS } from "../src/config/settings.ts";
 import { loadConfig } from "../src/config.ts";
 import { createTestDatabase } from "./helpers/database.ts";
@@ -16,6 +16,8 @@ const packageJson = JSON.parse(read("package.json"));
 describe("documents made from code are as the code is now (npm run docs, npm run schema)", () => {
   it(".env.example", () => expect(read(".env.example")).toBe(envExample()));
   it("docs/errors.md", () => expect(read("docs/errors.md")).toBe(errorsPage()));
+  it("docs/envelope.schema.json", () => expect(read("docs/envelope.schema.json")).toBe(envelopeJsonSchema()));
+  it("docs/compatibility.md", () => expect(read("docs/compatibility.md")).toBe(compatibilityPage()));
   it("src/db/schema.sql", async () => {
     const database = await createTestDatabase();
     expect(await dumpSchema(database.db)).toBe(read("src/db/schema.sql"));
@@ -41,10 +43,31 @@ describe("examples", () => {
       "models",
       "title",
       "summarization",
+      "sessions",
       "limits",
+      "research",
       "debug_state",
     ]);
   });
+});
+
+describe("docs/state.md", () => {
+  const lines = (text: string) =>
+    text
+      .split("\n")
+      .map((line) => line.trim())
+      .join("\n");
+  const run = [
+    ...readdirSync(path.join(ROOT, "test/fixtures/state")).map((name) => `test/fixtures/state/${name}`),
+    ...["merge", "state/state", "state/parallel-writes"].map((name) => `src/kit/${name}.test.ts`),
+    "test/api/typed-state.test.ts",
+  ];
+  const code = run.map((file) => lines(read(file)));
+
+  it.each([...read("docs/state.md").matchAll(/```ts\n(.*?)```/gs)].map((match) => match[1] ?? ""))(
+    "shows code that a test runs:\n%s",
+    (example) => expect(code.some((text) => text.includes(lines(example)))).toBe(true),
+  );
 });
 
 describe("README.md", () => {
@@ -90,7 +113,7 @@ describe("the project", () => {
       ...packageJson.optionalDependencies,
     };
     for (const [name, version] of Object.entries(all))
-      expect(version, name).toMatch(/^\d+\.\d+\.\d+(-[\w.]+)?$/);
+      expect(version, name).toMatch(/^(npm:@?[\w./-]+@)?\d+\.\d+\.\d+(-[\w.]+)?$/);
   });
 
   it("numbers its decisions without a gap", () => {

@@ -223,7 +223,10 @@ describe.each(["virtual", "bubblewrap"])("the main job in the sandbox %s", (sand
       // The second turn knows the first, and is not told of the files again.
       endpoint.requests.length = 0;
       const second = play([() => say("You asked about rain.")]);
-      const answer = await first.client.runs.wait(threadId, "lead", { input: human("What did I ask?") });
+      // What the input holds beside messages goes to the state and comes back.
+      const input = { ...human("What did I ask?"), title: "Rain, by day" };
+      const answer = await first.client.runs.wait(threadId, "lead", { input });
+      expect(answer).toMatchObject({ title: "Rain, by day" });
       expect(lastText(answer)).toBe("You asked about rain.");
       expect(second.failures).toEqual([]);
       expect(endpoint.requests).toHaveLength(1);
@@ -253,7 +256,7 @@ describe.each(["virtual", "bubblewrap"])("the main job in the sandbox %s", (sand
       });
       expect(third.failures).toEqual([]);
       expect(lastText(last)).toBe("The report has three lines.");
-      expect((last as unknown as Values).title).toBe("Rain in Seattle");
+      expect((last as unknown as Values).title).toBe("Rain, by day");
       expect((last as unknown as Values).artifacts).toEqual(["/mnt/user-data/outputs/report.md"]);
     },
     120_000,

@@ -1,6 +1,6 @@
 // `present_files`: shows results to the user, by adding them to the state's artifacts.
 import { z } from "zod";
-import { defineTool, type ThreadFiles } from "#kit";
+import { defineTool, type ThreadFiles, ThreadState } from "#kit";
 
 interface PresentFilesOptions {
   readonly files: ThreadFiles;
@@ -17,12 +17,14 @@ export function createPresentFilesTool({ files }: PresentFilesOptions) {
     schema: z.object({
       file_paths: z.array(z.string()).min(1).max(100).describe("Files in /mnt/user-data/outputs."),
     }),
+    state: ThreadState,
+    outputsToState: { artifacts: {} },
     async run({ file_paths }, { threadId }) {
       const paths = new Set<string>();
       for (const path of file_paths) paths.add(await presentable(path, threadId));
-      const artifacts = [...paths];
-      return { content: `Shown to the user: ${artifacts.join(", ")}`, update: { artifacts } };
+      return [...paths];
     },
+    toContent: (paths) => `Shown to the user: ${paths.join(", ")}`,
   });
 
   /** The path as clients will ask for it. Opened, because what is shown must also be downloadable. */

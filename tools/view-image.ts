@@ -2,7 +2,7 @@
 // tool's message holds no image data: messages are kept for good.
 import { fileTypeFromBuffer } from "file-type";
 import { z } from "zod";
-import { defineTool, type ThreadFiles } from "#kit";
+import { defineTool, type ThreadFiles, ThreadState } from "#kit";
 
 interface ViewImageOptions {
   readonly files: ThreadFiles;
@@ -26,6 +26,8 @@ export function createViewImageTool({ files, maxBytes = 20 * 1024 * 1024 }: View
       "Shows you an image: PNG, JPEG, GIF or WebP, up to 20 MB. You see it with your next message, once; say " +
       "what you need to remember of it.",
     schema: z.object({ image_path: z.string().describe("An image under /mnt/user-data.") }),
+    state: ThreadState,
+    outputsToState: { viewed_images: { source: "images" } },
     async run({ image_path }, { threadId }) {
       const { path } = await infoOf(files, threadId, image_path);
       const bytes = await files.read(threadId, path, { maxBytes });
@@ -36,11 +38,10 @@ export function createViewImageTool({ files, maxBytes = 20 * 1024 * 1024 }: View
         const what = type === undefined ? "no known kind of image" : type.mime;
         throw new Error(`${path} is ${what}; only PNG, JPEG, GIF and WebP can be shown.`);
       }
-      return {
-        content: `${path} (${mime_type}, ${bytes.length} bytes) is shown to you now.`,
-        update: { viewed_images: { [path]: { base64: bytes.toString("base64"), mime_type } } },
-      };
+      const image = { base64: bytes.toString("base64"), mime_type };
+      return { path, mime_type, size: bytes.length, images: { [path]: image } };
     },
+    toContent: ({ path, mime_type, size }) => `${path} (${mime_type}, ${size} bytes) is shown to you now.`,
   });
 }
 

@@ -58,7 +58,7 @@ const read = async (server: BenchServer, database: BenchDatabase | undefined) =>
 });
 
 /** NaN when one of the values is. */
-function percentile(values: readonly number[], share: number): number {
+export function percentile(values: readonly number[], share: number): number {
   const sorted = [...values].sort((a, b) => a - b);
   return sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * share))] ?? Number.NaN;
 }

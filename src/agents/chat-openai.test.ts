@@ -116,3 +116,21 @@ test("a key that the endpoint repeats is in no error's message or stack", async 
     expect(error?.stack).not.toContain(KEY);
   }
 });
+
+test("a conversation that the provider keeps is named to the Responses API, and so is a response to go on from", async () => {
+  const asked: { url: string; conversation?: string; previous_response_id?: string }[] = [];
+  const fetch: typeof globalThis.fetch = async (url, init) => {
+    asked.push({ url: new URL(String(url)).pathname, ...JSON.parse(String(init?.body)) });
+    const content = [{ type: "output_text", text: "Hi.", annotations: [] }];
+    const output = [{ type: "message", id: "msg_1", role: "assistant", status: "completed", content }];
+    return Response.json({ id: "resp_2", object: "response", status: "completed", model: "m", output });
+  };
+  for (const options of [{ conversation: "conv_1", include: [] }, { previous_response_id: "resp_1" }]) {
+    const reply = await model(fetch).invoke("Hello.", options as object);
+    expect([reply.text, reply.response_metadata.id]).toEqual(["Hi.", "resp_2"]);
+  }
+  expect(asked).toMatchObject([
+    { url: "/v1/responses", conversation: "conv_1" },
+    { url: "/v1/responses", previous_response_id: "resp_1" },
+  ]);
+});

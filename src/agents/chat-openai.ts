@@ -4,11 +4,28 @@
 import type { CallbackManagerForLLMRun } from "@langchain/core/callbacks/manager";
 import type { BaseMessage } from "@langchain/core/messages";
 import type { ChatGenerationChunk, ChatResult } from "@langchain/core/outputs";
-import { ChatOpenAI, ChatOpenAICompletions, type ChatOpenAIFields } from "@langchain/openai";
+import {
+  ChatOpenAI,
+  ChatOpenAICompletions,
+  type ChatOpenAIFields,
+  ChatOpenAIResponses,
+} from "@langchain/openai";
 
 export function createChatOpenAI(fields: ChatOpenAIFields): ChatOpenAI {
   // Not a subclass of ChatOpenAI itself: binding tools makes a plain one again, from these fields.
-  return new ChatOpenAI({ ...fields, completions: new Completions(fields) });
+  return new ChatOpenAI({
+    ...fields,
+    completions: new Completions(fields),
+    responses: new Responses(fields),
+  });
+}
+
+/** LangChain passes `previous_response_id` on, and has no word for a conversation. */
+class Responses extends ChatOpenAIResponses {
+  override invocationParams(options?: this["ParsedCallOptions"] & { readonly conversation?: string }) {
+    const { conversation } = options ?? {};
+    return { ...super.invocationParams(options), ...(conversation === undefined ? {} : { conversation }) };
+  }
 }
 
 type ConvertDelta = ChatOpenAICompletions["_convertCompletionsDeltaToBaseMessageChunk"];

@@ -16,9 +16,15 @@ interface DemoOptions extends BaseChatModelCallOptions {
   tools?: BindToolsInput[];
 }
 
+/** What it says next, and the tool that it calls. */
+export type DemoScript = (messages: readonly BaseMessage[], tools: readonly string[]) => DemoStep;
+
 export class DemoModel extends BaseChatModel<DemoOptions> {
-  constructor() {
+  readonly #script: DemoScript;
+
+  constructor(script: DemoScript = nextStep) {
     super({});
+    this.#script = script;
   }
 
   _llmType(): string {
@@ -30,7 +36,7 @@ export class DemoModel extends BaseChatModel<DemoOptions> {
   }
 
   async _generate(messages: BaseMessage[], options: this["ParsedCallOptions"]): Promise<ChatResult> {
-    const chunks = [...toChunks(nextStep(messages, toolNames(options)))];
+    const chunks = [...toChunks(this.#script(messages, toolNames(options)))];
     return { generations: [chunks.reduce((whole, chunk) => whole.concat(chunk))] };
   }
 
@@ -39,7 +45,7 @@ export class DemoModel extends BaseChatModel<DemoOptions> {
     options: this["ParsedCallOptions"],
     runManager?: CallbackManagerForLLMRun,
   ): AsyncGenerator<ChatGenerationChunk> {
-    for (const chunk of toChunks(nextStep(messages, toolNames(options)))) {
+    for (const chunk of toChunks(this.#script(messages, toolNames(options)))) {
       options.signal?.throwIfAborted();
       yield chunk;
       await runManager?.handleLLMNewToken(chunk.text, undefined, undefined, undefined, undefined, { chunk });

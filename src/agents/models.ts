@@ -3,7 +3,7 @@
 import type { BaseChatModel } from "@langchain/core/language_models/chat_models";
 import type { ModelSettings } from "../config.ts";
 import { createChatOpenAI } from "./chat-openai.ts";
-import { DemoModel } from "./demo-model.ts";
+import { DemoModel, type DemoScript } from "./demo-model.ts";
 import { createIdleFetch } from "./idle-fetch.ts";
 
 export interface Model {
@@ -26,9 +26,10 @@ export interface Models {
   of(chat: unknown): Model;
 }
 
-export function createModels(settings: readonly ModelSettings[]): Models {
+/** `script`: what the demo model says, where a graph has one of its own. */
+export function createModels(settings: readonly ModelSettings[], script?: DemoScript): Models {
   const models: Model[] = settings.map(toModel);
-  const first = models[0] ?? demo();
+  const first = models[0] ?? demo(script);
   const byName = new Map([first, ...models].map((model) => [model.name, model]));
   return {
     default: first,
@@ -45,8 +46,8 @@ export function createModels(settings: readonly ModelSettings[]): Models {
   };
 }
 
-function demo(): Model {
-  return { name: "demo", chat: new DemoModel(), vision: false, maxRetries: 0, contextTokens: 128_000 };
+function demo(script: DemoScript | undefined): Model {
+  return { name: "demo", chat: new DemoModel(script), vision: false, maxRetries: 0, contextTokens: 128_000 };
 }
 
 function toModel(settings: ModelSettings): Model {

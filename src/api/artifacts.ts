@@ -51,8 +51,9 @@ export function artifactRoutes(
           `Artifacts are files in ${USER_DATA}/outputs and ${USER_DATA}/workspace.`,
         );
       }
-      await threads.get(request.params.thread_id);
-      const file = await files.open(request.params.thread_id, path);
+      const { thread_id } = request.params;
+      await threads.get(thread_id, await request.access.check("threads", "read", { thread_id }));
+      const file = await files.open(thread_id, path);
       try {
         const { name, size } = file.info;
         const range = parseRange(request.headers.range, size);

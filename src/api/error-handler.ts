@@ -41,12 +41,13 @@ export function handleErrors(app: FastifyInstance): void {
 function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
   if (error.status >= 500) request.log.error(error.cause ?? error, error.message);
   if (error.status === 503) reply.header("retry-after", "1");
-  reply.status(error.status);
+  reply.status(error.status).headers(error.headers);
   if (request.routeOptions.config.errors === "json") {
     const { code, message, details } = error;
     reply.send({ error: { code, message, ...(details === undefined ? {} : { details }) } });
   } else {
-    reply.type("text/plain; charset=utf-8").send(error.message);
+    if (!("content-type" in error.headers)) reply.type("text/plain; charset=utf-8");
+    reply.send(error.message);
   }
 }
 

@@ -1,4 +1,4 @@
-// Reads JSON bodies, and refuses here what would fail later: nesting that overflows a stack, texts that PostgreSQL
+// Reads JSON bodies, also those that are not called so, and refuses here what would fail later: nesting that overflows a stack, texts that PostgreSQL
 // cannot store, keys that reach for the prototype.
 import type { FastifyInstance } from "fastify";
 import { AppError } from "../errors.ts";
@@ -8,6 +8,16 @@ const MAX_DEPTH = 128;
 
 export function readJsonBodies(app: FastifyInstance): void {
   app.removeContentTypeParser(["application/json", "text/plain"]);
+  // What has no content type, or that of a plain text (`fetch` gives it to a string), is taken for JSON.
+  app.addHook("onRequest", async ({ raw: { headers } }) => {
+    if (/^text\/plain\b/i.test(headers["content-type"] ?? "text/plain")) {
+      headers["content-type"] = "application/json";
+    }
+  });
+  // No body is an empty object: what the route needs is then named as missing in it.
+  app.addHook("preValidation", async (request) => {
+    if (request.body === undefined && request.routeOptions.schema?.body) request.body = {};
+  });
   app.addContentTypeParser("application/json", { parseAs: "string" }, (_request, text, done) => {
     try {
       done(null, parseBody(text.toString()));
@@ -18,7 +28,7 @@ export function readJsonBodies(app: FastifyInstance): void {
 }
 
 /** No body is no value. @throws AppError malformed_json, too_deep, invalid_text */
-function parseBody(text: string): unknown {
+export function parseBody(text: string): unknown {
   if (text.trim() === "") return undefined;
   let body: unknown;
   try {

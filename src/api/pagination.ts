@@ -6,9 +6,9 @@ export function pageHeaders(
   total: number,
 ): Record<string, string> {
   const next = offset + found;
-  // An empty page cannot know the total: the statement counts the rows it gives.
+  // A statement that counts the rows it gives does not know the total of an empty page.
   return {
-    ...(found > 0 || offset === 0 ? { "x-pagination-total": String(total) } : {}),
+    ...(found > 0 || offset === 0 || total > 0 ? { "x-pagination-total": String(total) } : {}),
     ...(found === limit && next < total ? { "x-pagination-next": String(next) } : {}),
   };
 }

@@ -16,24 +16,65 @@ export function untilGone(reply: FastifyReply, stopping: AbortSignal): AbortSign
   return AbortSignal.any([gone.signal, stopping]);
 }
 
-/**
- * Sends pages of events until they end. When `signal` aborts, or the pages cannot be read, the connection is broken: a
- * stream that ends in good order would tell the client that the run has ended. It connects again, with Last-Event-ID.
- */
-export async function sendEvents(
+/** Sends pages of events until they end, as `sendTexts` does. */
+export function sendEvents(
   request: FastifyRequest,
   reply: FastifyReply,
   pages: AsyncIterable<readonly FollowedEvent[]>,
-  { signal, draining }: { signal: AbortSignal; draining: AbortSignal },
+  signals: StreamSignals,
 ): Promise<void> {
-  const raw = openStream(reply, "text/event-stream");
+  return sendTexts(request, reply, toTexts(pages), signals);
+}
+
+async function* toTexts(pages: AsyncIterable<readonly FollowedEvent[]>): AsyncGenerator<string> {
+  for await (const page of pages) yield page.map(toFrame).join("");
+}
+
+/** How texts go over a connection, and what is said between them. */
+interface StreamForm {
+  readonly contentType: string;
+  readonly heartbeat: string;
+  /** Tells the client, when the server stops, to connect again. */
+  readonly hint: string;
+}
+
+export const SERVER_SENT_EVENTS: StreamForm = {
+  contentType: "text/event-stream",
+  heartbeat: ": heartbeat\n\n",
+  hint: `retry: ${RETRY_MS}\n\n`,
+};
+
+/** Has nothing between its lines: what is kept of it are the lines alone. */
+export const JSON_LINES: StreamForm = { contentType: "application/jsonl", heartbeat: "", hint: "" };
+
+interface StreamSignals {
+  readonly signal: AbortSignal;
+  readonly draining: AbortSignal;
+}
+
+/**
+ * Sends texts of whole frames until they end. When `signal` aborts, or the texts cannot be read, the connection is broken:
+ * a stream that ends in good order would tell the client that the run has ended. It connects again, with Last-Event-ID.
+ */
+export async function sendTexts(
+  request: FastifyRequest,
+  reply: FastifyReply,
+  texts: AsyncIterable<string>,
+  { signal, draining }: StreamSignals,
+  form: StreamForm = SERVER_SENT_EVENTS,
+): Promise<void> {
+  const raw = openStream(reply, form.contentType);
+  // Nothing follows; what is sent next on the connection would wait for an end that may never come.
+  if (request.method === "HEAD") {
+    raw.end();
+    return;
+  }
   raw.flushHeaders();
-  const hint = () => raw.write(`retry: ${RETRY_MS}\n\n`);
+  const hint = () => raw.write(form.hint);
   draining.addEventListener("abort", hint, { once: true });
-  const heartbeat = setInterval(() => raw.write(": heartbeat\n\n"), HEARTBEAT_MS);
+  const heartbeat = setInterval(() => raw.write(form.heartbeat), HEARTBEAT_MS);
   try {
-    for await (const page of pages) {
-      const text = page.map(toFrame).join("");
+    for await (const text of texts) {
       if (!raw.write(text) && !signal.aborted) await once(raw, "drain", { signal });
       heartbeat.refresh();
     }

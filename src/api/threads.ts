@@ -1,22 +1,23 @@
-// Routes of threads and their state.
-import type { FastifyInstance } from "fastify";
+// Routes of threads. Those of their state are in thread-state.ts.
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
+import { v7 as uuidV7 } from "uuid";
+import { isAppError } from "../errors.ts";
+import { toWireJson } from "../events/wire-json.ts";
 import type { Runs } from "../runs/runs.ts";
+import { extract } from "../threads/extract.ts";
 import type { ThreadStates } from "../threads/state.ts";
 import type { ThreadRow } from "../threads/threads.sql.ts";
 import type { Threads } from "../threads/threads.ts";
 import { pageHeaders } from "./pagination.ts";
 import { threadParams } from "./schemas/common.ts";
 import {
-  checkpointParams,
+  countThreadsBody,
   createThreadBody,
-  historyBody,
-  historyQuery,
+  includeQuery,
   patchThreadBody,
+  pruneBody,
   searchThreadsBody,
-  stateAtBody,
-  stateQuery,
-  updateStateBody,
 } from "./schemas/threads.ts";
 
 interface ThreadRoutes {
@@ -29,105 +30,153 @@ export function threadRoutes(server: FastifyInstance, { threads, states, runs }:
   const app = server.withTypeProvider<ZodTypeProvider>();
 
   /** With the state's values, which a thread that has never run does not have. */
-  const show = async ({ error, ...thread }: ThreadRow) => {
-    const values = await states.values({ error, ...thread });
-    return { ...thread, ...(values === undefined ? {} : { values }), ...(error === null ? {} : { error }) };
+  const showAll = async (rows: readonly ThreadRow[]) => {
+    const values = await states.values(rows);
+    return rows.map((row) => ({
+      ...showRow(row),
+      ...(values.has(row.thread_id) ? { values: values.get(row.thread_id) } : {}),
+    }));
   };
+  const show = async (row: ThreadRow) => (await showAll([row]))[0];
 
-  app.post("/threads", { schema: { body: createThreadBody } }, async ({ body }) =>
-    show(
-      await threads.create({ threadId: body.thread_id, metadata: body.metadata, ifExists: body.if_exists }),
-    ),
-  );
+  app.post("/threads", { schema: { body: createThreadBody } }, async ({ access, body }) => {
+    const { thread_id = uuidV7(), metadata = {}, if_exists, ttl, supersteps = [] } = body;
+    const asked = { thread_id, metadata, if_exists, ttl };
+    const scopes = [await access.check("threads", "create", asked)];
+    if (supersteps.length > 0) {
+      scopes.push(await access.check("threads", "update", { thread_id, supersteps }));
+      scopes.push(await access.check("threads", "read", { thread_id }));
+    }
+    return show(
+      await threads.create({
+        threadId: thread_id,
+        metadata: asked.metadata,
+        ifExists: if_exists,
+        ttl,
+        supersteps,
+        identity: access.caller?.identity,
+        scopes,
+      }),
+    );
+  });
 
-  app.post("/threads/search", { schema: { body: searchThreadsBody } }, async ({ body }, reply) => {
+  app.post("/threads/search", { schema: { body: searchThreadsBody } }, async ({ access, body }, reply) => {
+    const { select, extract: paths } = body;
+    const asked = toQuery(body);
+    const scope = await access.check("threads", "search", asked);
     const { threads: rows, total } = await threads.search({
-      metadata: body.metadata,
-      ids: body.ids,
-      status: body.status,
+      ...asked,
+      scope,
       limit: body.limit,
       offset: body.offset,
       sortBy: body.sort_by ?? "created_at",
       sortOrder: body.sort_order ?? "desc",
     });
-    reply.headers(pageHeaders(body, rows.length, total));
-    const { select } = body;
-    const wantsValues = select === undefined || select.includes("values");
-    const shown = await Promise.all(rows.map((row) => (wantsValues ? show(row) : row)));
-    return select === undefined ? shown : shown.map((thread) => pick(thread, select));
+    reply.headers({ ...pageHeaders(body, rows.length, total), "x-pagination-total": String(total) });
+    const needsValues =
+      select === undefined || select.includes("values") || Object.values(paths ?? {}).some(isOfValues);
+    const shown = needsValues ? await showAll(rows) : rows.map(showRow);
+    return shown.map((thread) => ({
+      ...(select === undefined ? thread : pick(thread, select)),
+      ...(paths === undefined ? {} : { extracted: extractAll(thread, paths) }),
+    }));
   });
 
-  app.get("/threads/:thread_id", { schema: { params: threadParams } }, async ({ params }) =>
-    show(await threads.get(params.thread_id)),
+  app.post("/threads/count", { schema: { body: countThreadsBody } }, async ({ access, body }, reply) => {
+    const asked = toQuery(body);
+    const scope = await access.check("threads", "search", asked);
+    return reply.type("application/json").send(String(await threads.count({ ...asked, scope })));
+  });
+
+  app.post("/threads/prune", { schema: { body: pruneBody } }, async ({ access, body }) => {
+    let pruned = 0;
+    for (const thread_id of new Set(body.thread_ids)) {
+      const scope = await access.check("threads", "delete", { thread_id });
+      const done =
+        body.strategy === "keep_latest"
+          ? threads.keepLatest(thread_id, { scope })
+          : runs.deleteThread(thread_id, { scope }).then(() => true);
+      if (await done.catch(ifGone)) pruned++;
+    }
+    return { pruned_count: pruned };
+  });
+
+  app.get(
+    "/threads/:thread_id",
+    { schema: { params: threadParams, querystring: includeQuery } },
+    async ({ access, params: { thread_id }, query }) => {
+      const scope = await access.check("threads", "read", { thread_id });
+      const thread = await show(await threads.get(thread_id, scope));
+      if (!query.include?.includes("ttl")) return thread;
+      const ttl = await threads.expiry(thread_id);
+      return { ...thread, ...(ttl === undefined ? {} : { ttl }) };
+    },
   );
 
   app.patch(
     "/threads/:thread_id",
     { schema: { params: threadParams, body: patchThreadBody } },
-    async ({ params, body }) => show(await threads.patch(params.thread_id, body.metadata ?? {})),
-  );
-
-  app.delete("/threads/:thread_id", { schema: { params: threadParams } }, async ({ params }, reply) => {
-    await runs.deleteThread(params.thread_id);
-    return reply.status(204).send();
-  });
-
-  app.get(
-    "/threads/:thread_id/state",
-    { schema: { params: threadParams, querystring: stateQuery } },
-    async ({ params, query }) => states.get(params.thread_id, query),
-  );
-
-  app.post(
-    "/threads/:thread_id/state",
-    { schema: { params: threadParams, body: updateStateBody } },
-    async ({ params, body }) => {
-      const config = await states.update(params.thread_id, {
-        values: body.values ?? null,
-        ...(body.as_node === undefined ? {} : { asNode: body.as_node }),
-        checkpoint: {
-          ...body.checkpoint,
-          ...(body.checkpoint_id ? { checkpoint_id: body.checkpoint_id } : {}),
-        },
-      });
-      const { thread_id, checkpoint_ns, checkpoint_id } = config.configurable ?? {};
-      return { checkpoint: { thread_id, checkpoint_ns, checkpoint_id } };
+    async ({ access, params: { thread_id }, body, headers }, reply) => {
+      const asked = { thread_id, metadata: body.metadata ?? {}, ttl: body.ttl };
+      const scope = await access.check("threads", "update", asked);
+      const thread = await threads.patch(thread_id, { metadata: asked.metadata, ttl: body.ttl }, scope);
+      if (wantsMinimal(headers)) return reply.status(204).send();
+      return show(thread);
     },
   );
 
-  app.get(
-    "/threads/:thread_id/state/:checkpoint_id",
-    { schema: { params: checkpointParams, querystring: stateQuery } },
-    async ({ params, query }) =>
-      states.get(params.thread_id, { checkpoint: { checkpoint_id: params.checkpoint_id }, ...query }),
+  app.delete(
+    "/threads/:thread_id",
+    { schema: { params: threadParams } },
+    async ({ access, params: { thread_id } }, reply) => {
+      const scope = await access.check("threads", "delete", { thread_id });
+      await runs.deleteThread(thread_id, { scope });
+      return reply.status(204).send();
+    },
   );
 
   app.post(
-    "/threads/:thread_id/state/checkpoint",
-    { schema: { params: threadParams, body: stateAtBody } },
-    async ({ params, body }) =>
-      states.get(params.thread_id, { checkpoint: body.checkpoint, subgraphs: body.subgraphs ?? false }),
+    "/threads/:thread_id/copy",
+    { schema: { params: threadParams } },
+    async ({ access, params: { thread_id } }) => {
+      const readable = await access.check("threads", "read", { thread_id });
+      const asked = { thread_id: uuidV7(), metadata: {} };
+      const writable = await access.check("threads", "create", asked);
+      const { thread_id: copyId, metadata } = asked;
+      const copy = await threads.copy(thread_id, { copyId, metadata, scopes: [readable, writable] });
+      // The official server shows a copy without its values.
+      return showRow(copy);
+    },
   );
+}
 
-  app.get(
-    "/threads/:thread_id/history",
-    { schema: { params: threadParams, querystring: historyQuery } },
-    async ({ params, query: { limit, before } }) =>
-      states.history(params.thread_id, { limit, ...(before === undefined ? {} : { before }) }),
-  );
+const showRow = ({ error, ...thread }: ThreadRow) => ({ ...thread, ...(error === null ? {} : { error }) });
 
-  app.post(
-    "/threads/:thread_id/history",
-    { schema: { params: threadParams, body: historyBody } },
-    async ({ params, body: { limit, before, metadata, checkpoint } }) =>
-      states.history(params.thread_id, {
-        limit,
-        ...(before === undefined ? {} : { before }),
-        ...(metadata === undefined ? {} : { metadata }),
-        ...(checkpoint === undefined ? {} : { checkpoint }),
-      }),
-  );
+const toQuery = ({ metadata, ids, status, values }: Parameters<Threads["count"]>[0]) => ({
+  metadata,
+  ids,
+  status,
+  values,
+});
+
+type Path = Parameters<typeof extract>[1];
+
+const isOfValues = ([first]: Path) => first === "values";
+
+/** What lies at the paths of the thread as it is sent. */
+function extractAll(thread: object, paths: Readonly<Record<string, Path>>): Record<string, unknown> {
+  const plain: unknown = JSON.parse(toWireJson(thread));
+  return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, extract(plain, path)]));
 }
 
 const pick = (thread: object, fields: readonly string[]) =>
   Object.fromEntries(Object.entries(thread).filter(([field]) => fields.includes(field)));
+
+/** RFC 7240, as the SDK sends it. */
+const wantsMinimal = ({ prefer = "" }: FastifyRequest["headers"]) =>
+  /\breturn=minimal\b/.test(String(prefer));
+
+function ifGone(error: unknown): false {
+  if (isAppError(error, "thread_not_found")) return false;
+  throw error;
+}

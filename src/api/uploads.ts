@@ -1,6 +1,6 @@
 // Routes of a thread's uploads: our own, beside the LangGraph API.
 import fastifyMultipart from "@fastify/multipart";
-import type { FastifyInstance } from "fastify";
+import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import { z } from "zod";
 import { AppError } from "../errors.ts";
@@ -31,12 +31,17 @@ export async function uploadRoutes(server: FastifyInstance, options: UploadRoute
   });
   const app = server.withTypeProvider<ZodTypeProvider>();
   const json = { params: threadParams };
+  /** @throws AppError thread_not_found, forbidden */
+  const find = async ({ access }: FastifyRequest, thread_id: string, action: "read" | "update") => {
+    await threads.get(thread_id, await access.check("threads", action, { thread_id }));
+    return thread_id;
+  };
 
   app.post(
     "/threads/:thread_id/uploads",
     { config, schema: json, bodyLimit: maxFileBytes * maxFiles },
     async (request) => {
-      const { thread_id } = await threads.get(request.params.thread_id);
+      const thread_id = await find(request, request.params.thread_id, "update");
       const written: FileInfo[] = [];
       try {
         for await (const part of request.files()) {
@@ -66,8 +71,8 @@ export async function uploadRoutes(server: FastifyInstance, options: UploadRoute
     },
   );
 
-  app.get("/threads/:thread_id/uploads", { config, schema: json }, async ({ params }) => {
-    const { thread_id } = await threads.get(params.thread_id);
+  app.get("/threads/:thread_id/uploads", { config, schema: json }, async (request) => {
+    const thread_id = await find(request, request.params.thread_id, "read");
     const found = await files.list(thread_id, FOLDER);
     return { files: found.filter((file) => file.type === "file").map(toUpload) };
   });
@@ -75,10 +80,11 @@ export async function uploadRoutes(server: FastifyInstance, options: UploadRoute
   app.delete(
     "/threads/:thread_id/uploads/:filename",
     { config, schema: { params: fileParams } },
-    async ({ params }, reply) => {
-      const { thread_id } = await threads.get(params.thread_id);
-      const removed = await files.remove(thread_id, `${FOLDER}/${toSafeFileName(params.filename)}`);
-      if (!removed) throw new AppError("file_not_found", `The thread has no upload "${params.filename}".`);
+    async (request, reply) => {
+      const { filename } = request.params;
+      const thread_id = await find(request, request.params.thread_id, "update");
+      const removed = await files.remove(thread_id, `${FOLDER}/${toSafeFileName(filename)}`);
+      if (!removed) throw new AppError("file_not_found", `The thread has no upload "${filename}".`);
       return reply.status(204).send();
     },
   );

@@ -41,6 +41,18 @@ export const fileSchema = z.strictObject({
       keep_messages: z.number().int().min(1).default(20),
     })
     .prefault({}),
+  sessions: z
+    .strictObject({
+      /** Where the messages of a session are kept whose run does not say. */
+      store: z.string().min(1).default("postgres"),
+      /** Newest messages of a session that are kept; all by default. */
+      max_messages: z.number().int().min(1).optional(),
+      /** Hours that a session in Redis or memory is kept after its last use. */
+      ttl_hours: z.number().positive().max(87_600).default(720),
+      /** Of all sessions in memory together. */
+      memory_mb: z.number().int().min(1).default(64),
+    })
+    .prefault({}),
   limits: z
     .strictObject({
       /** Supersteps of one run. */
@@ -51,6 +63,29 @@ export const fileSchema = z.strictObject({
       uploads_per_request: z.number().int().min(1).max(1000).default(10),
     })
     .prefault({}),
+  research: z
+    .strictObject({
+      /** How far the `research` agent goes by itself; a run sets another by `research_mode`. */
+      mode: z.enum(["semi-autonomous", "fully-autonomous", "steering"]).default("semi-autonomous"),
+      /** Iterations of one message. In steering it is always one. */
+      iterations: z
+        .strictObject({
+          semi_autonomous: z.number().int().min(1).max(50).default(3),
+          fully_autonomous: z.number().int().min(1).max(50).default(10),
+        })
+        .prefault({}),
+      /** Of uploads that are read. */
+      max_file_mb: z.number().int().min(1).max(512).default(50),
+      max_rows: z.number().int().min(1).default(1_000_000),
+      max_pages: z.number().int().min(1).default(500),
+      read_seconds: z.number().int().min(1).max(3600).default(60),
+      read_memory_mb: z.number().int().min(1024).default(1024),
+      /** Seconds between two requests to arXiv; its terms ask for three. */
+      arxiv_pace_seconds: z.number().min(0).max(600).default(3),
+      literature_timeout_seconds: z.number().positive().max(600).default(20),
+      literature_retries: z.number().int().min(0).max(20).default(3),
+    })
+    .prefault({}),
   debug_state: z.boolean().default(false),
 });
 
@@ -58,4 +93,6 @@ export type FileSettings = z.output<typeof fileSchema>;
 export type ModelSettings = z.output<typeof modelSchema> & { readonly apiKey?: string };
 export type TitleSettings = FileSettings["title"];
 export type SummarizationSettings = FileSettings["summarization"];
+export type SessionOptions = FileSettings["sessions"];
+export type ResearchFileSettings = FileSettings["research"];
 export type LimitSettings = FileSettings["limits"];

@@ -1,45 +1,25 @@
 // Every environment variable that Heddle reads: what it may be, its default, and its line in .env.example.
+import { isIP } from "node:net";
 import { z } from "zod";
+import { parseApiKeys } from "./api-keys.ts";
+import { duration, optionalText, type Setting, setting, whole } from "./setting.ts";
 
-const optionalText = z.preprocess(
-  (value) => (value === "" ? undefined : value),
-  z.string().trim().min(1).optional(),
-);
-const whole = (min: number, max: number) => z.coerce.number().int().min(min).max(max);
-
-const SECONDS = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
-/** A time such as 24h, as seconds; at most 10 years. */
-const duration = (byDefault: string) =>
-  z
-    .string()
-    .default(byDefault)
-    .transform((text) => {
-      const [, count, unit = ""] = /^([1-9]\d{0,8})([smhd])$/.exec(text.trim()) ?? [];
-      return Number(count) * SECONDS[unit as keyof typeof SECONDS];
-    })
-    .pipe(z.number().max(3650 * SECONDS.d));
-
-interface Setting<T extends z.ZodType = z.ZodType> {
-  readonly schema: T;
-  /** What the value may be, for the error message. */
-  readonly allowed: string;
-  /** The line in .env.example. */
-  readonly comment: string;
-  /** What .env.example shows; empty for a setting without a default. */
-  readonly example: string;
+function isHostOrNetwork(text: string): boolean {
+  const [address = "", prefix, ...rest] = text.split("/");
+  if (rest.length > 0) return false;
+  if (prefix === undefined && isIP(address) === 0) return /^[a-z0-9_-]+(\.[a-z0-9_-]+)*\.?$/i.test(address);
+  const bits = isIP(address) === 4 ? 32 : isIP(address) === 6 ? 128 : -1;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= bits);
 }
 
-const setting = <T extends z.ZodType>(
-  schema: T,
-  allowed: string,
-  example: string,
-  comment: string,
-): Setting<T> => ({
-  schema,
-  allowed,
-  comment,
-  example,
-});
+/** What the assistant of each graph starts with. */
+const graphSettings = z.record(
+  z.string().min(1),
+  z.looseObject({
+    configurable: z.record(z.string(), z.unknown()).optional(),
+    context: z.record(z.string(), z.unknown()).optional(),
+  }),
+);
 
 const LOG_LEVELS = ["trace", "debug", "info", "warn", "error", "fatal", "silent"] as const;
 const ROLES = ["all", "api", "worker"] as const;
@@ -51,7 +31,7 @@ export const SETTINGS = {
     z.string().min(1).default("127.0.0.1"),
     "a host name or an IP address",
     "127.0.0.1",
-    "Address to listen on. There is no authentication yet: bind another address only behind a proxy that has it.",
+    "Address to listen on. Before others can reach it, set API_KEYS, or `auth` in langgraph.json.",
   ),
   PORT: setting(
     whole(0, 65535).default(2024),
@@ -86,13 +66,19 @@ export const SETTINGS = {
     ),
     "redis://user:password@host:6379",
     "",
-    "Redis for wake-ups between several servers. Empty: PostgreSQL carries them. Nothing is kept in it.",
+    "Redis for wake-ups between several servers (empty: PostgreSQL), and for checkpoints that ask for it.",
   ),
   ROLE: setting(
     z.enum(ROLES).default("all"),
     ROLES.join(", "),
     "all",
     "What this server does: takes requests (api), runs runs (worker) or both (all).",
+  ),
+  API_KEYS: setting(
+    z.string().default("").transform(parseApiKeys),
+    "name:key pairs with commas, or keys alone; a key has at least 8 characters of A-Z a-z 0-9 . _ ~ + / = -",
+    "",
+    "Keys that open the server, as x-api-key or Authorization: Bearer. What is made with one belongs to its name.",
   ),
   OPENAI_API_KEY: setting(
     optionalText,
@@ -152,7 +138,25 @@ export const SETTINGS = {
     duration("24h"),
     "a whole number and a unit, s, m, h or d, from 1s to 3650d",
     "24h",
-    "How long after a run's end its events can be streamed again; then they are deleted.",
+    "How long after a run's end its events, and after a change its notification, can be streamed again.",
+  ),
+  MESSAGE_STATE_RETENTION: setting(
+    duration("1h"),
+    "a whole number and a unit, s, m, h or d, from 1s to 3650d",
+    "1h",
+    "How long after a run's end the state of its message (steps, thought) can be read; then it is deleted.",
+  ),
+  TOKEN_WINDOW_MS: setting(
+    whole(25, 75).default(50),
+    "an integer from 25 to 75",
+    "50",
+    "Milliseconds for which tokens and tool updates are joined for readers of the events' profile user.",
+  ),
+  CALL_WARN_SECONDS: setting(
+    whole(1, 86400).default(300),
+    "an integer from 1 to 86400",
+    "300",
+    "Seconds after which a tool or task that has not ended is logged, and counted by /metrics.",
   ),
   MAX_BODY_MB: setting(
     whole(1, 1024).default(16),
@@ -165,6 +169,12 @@ export const SETTINGS = {
     "an integer from 1 to 102400",
     "50",
     "Largest uploaded file in MiB.",
+  ),
+  MAX_IMPORT_MB: setting(
+    whole(1, 102400).default(256),
+    "an integer from 1 to 102400",
+    "256",
+    "Largest exported thread, in MiB, that POST /threads/import takes.",
   ),
   CORS_ORIGINS: setting(
     z
@@ -180,6 +190,71 @@ export const SETTINGS = {
     "*",
     "Web origins that may call the API: * or https://a.example,https://b.example.",
   ),
+  WEBHOOK_SECRET: setting(
+    optionalText.pipe(
+      z
+        .string()
+        .regex(/^(whsec_)?[A-Za-z0-9+/]{32,88}={0,2}$/)
+        .optional(),
+    ),
+    "base64 of 24 to 64 random bytes, with or without whsec_ before it",
+    "",
+    "Signs webhooks (Standard Webhooks), so that a receiver knows that they are from here. Empty: no signature.",
+  ),
+  WEBHOOK_ALLOW: setting(
+    z
+      .string()
+      .default("")
+      .transform((text) =>
+        text
+          .split(",")
+          .map((entry) => entry.trim())
+          .filter(Boolean),
+      )
+      .pipe(z.array(z.string().refine(isHostOrNetwork))),
+    "a list of host names, IP addresses and networks such as 10.0.0.0/8, with commas",
+    "",
+    "Private and local receivers of webhooks: others than these are refused.",
+  ),
+  OPENALEX_URL: setting(
+    optionalText.pipe(z.url({ protocol: /^https?$/ }).default("https://api.openalex.org")),
+    "an http or https URL",
+    "https://api.openalex.org",
+    "Where the research agent finds OpenAlex, or what speaks as it does.",
+  ),
+  ARXIV_URL: setting(
+    optionalText.pipe(z.url({ protocol: /^https?$/ }).default("https://export.arxiv.org")),
+    "an http or https URL",
+    "https://export.arxiv.org",
+    "Where the research agent finds arXiv, or what speaks as it does.",
+  ),
+  LITERATURE_MAILTO: setting(
+    optionalText.pipe(z.email().optional()),
+    "an email address",
+    "",
+    "Named in the research agent's requests to OpenAlex and arXiv, so that they can write to somebody.",
+  ),
+  LANGGRAPH_CONFIG: setting(
+    optionalText
+      .transform((text, context) => {
+        try {
+          return JSON.parse(text ?? "{}");
+        } catch {
+          context.addIssue({ code: "custom", message: "is not JSON" });
+          return z.NEVER;
+        }
+      })
+      .pipe(graphSettings),
+    '{"graph": {"configurable": {}, "context": {}}} as JSON',
+    "",
+    "Configuration and context that the graphs' own assistants start with, as JSON by graph name.",
+  ),
+  ALLOW_TRUNCATE: setting(
+    z.stringbool().default(false),
+    "true or false",
+    "false",
+    "Let POST /internal/truncate delete everything. For test suites only.",
+  ),
   LOG_LEVEL: setting(
     z.enum(LOG_LEVELS).default("info"),
     LOG_LEVELS.join(", "),
@@ -190,12 +265,18 @@ export const SETTINGS = {
     z.string().min(1).default("config.yaml"),
     "a path",
     "config.yaml",
-    "Optional file with models, title, summarization and limits; see config.example.yaml.",
+    "Optional file with models, title, summarization, limits and research; see config.example.yaml.",
   ),
 } satisfies Record<string, Setting>;
 
 /** Settings that hold a password: their value is never printed. */
-export const SECRET_SETTINGS: ReadonlySet<string> = new Set(["DATABASE_URL", "REDIS_URL", "OPENAI_API_KEY"]);
+export const SECRET_SETTINGS: ReadonlySet<string> = new Set([
+  "DATABASE_URL",
+  "REDIS_URL",
+  "API_KEYS",
+  "OPENAI_API_KEY",
+  "WEBHOOK_SECRET",
+]);
 
 export type Settings = { [K in keyof typeof SETTINGS]: z.output<(typeof SETTINGS)[K]["schema"]> };
 export type Role = (typeof ROLES)[number];

@@ -27,12 +27,12 @@ export interface BlobName {
   readonly newVersion: string;
 }
 
-interface BlobRow extends Omit<BlobName, "version"> {
+export interface BlobRow extends Omit<BlobName, "version"> {
   readonly type: string;
   readonly blob: Buffer | null;
 }
 
-interface WriteRow {
+export interface WriteRow {
   readonly checkpoint_ns: string;
   readonly checkpoint_id: string;
   readonly task_id: string;
@@ -41,6 +41,12 @@ interface WriteRow {
   readonly type: string | null;
   readonly blob: Buffer;
 }
+
+/** Rows that are read or written at once. A value of a channel may be large. */
+export const BATCH = 50;
+
+/** The schema of a session's own tables: rows that come from a file lie there until they are copied. */
+export const STAGED = "pg_temp";
 
 const table = (schema: string, name: string) => `"${schema.replaceAll('"', '""')}".${name}`;
 
@@ -63,7 +69,7 @@ export const selectCheckpoints = ({ db, schema, threadId }: ThreadRows) =>
   db.query<CheckpointRow>(
     `select checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata::text as metadata
      from ${table(schema, "checkpoints")} where thread_id = $1::text
-     order by ${schema === "heddle" ? "seq" : "checkpoint_id"}`,
+     order by ${schema === "heddle" || schema === STAGED ? "seq" : "checkpoint_id"}`,
     [threadId],
   );
 
@@ -158,3 +164,44 @@ export const insertWrites = ({ db, schema, threadId }: ThreadRows, rows: readonl
       rows.map((row) => row.blob),
     ],
   );
+
+const KINDS = ["checkpoints", "checkpoint_blobs", "checkpoint_writes"] as const;
+
+/** Tables like ours that are gone at the end of the transaction. */
+export async function createStagedTables(tx: Queryable): Promise<void> {
+  for (const name of KINDS) {
+    await tx.query(
+      `create temporary table ${name} (like heddle.${name} including defaults including identity including indexes)
+       on commit drop`,
+    );
+  }
+}
+
+const ALL = {
+  checkpoints: `select checkpoint_ns, checkpoint_id, parent_checkpoint_id, type, checkpoint, metadata::text as metadata
+    from heddle.checkpoints where thread_id = $1::text order by seq`,
+  checkpoint_blobs: `select checkpoint_ns, channel, version as "newVersion", type, blob
+    from heddle.checkpoint_blobs where thread_id = $1::text order by checkpoint_ns, channel, version`,
+  checkpoint_writes: `select checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob
+    from heddle.checkpoint_writes where thread_id = $1::text order by checkpoint_ns, checkpoint_id, task_id, idx`,
+};
+interface Rows {
+  readonly checkpoints: CheckpointRow;
+  readonly checkpoint_blobs: BlobRow;
+  readonly checkpoint_writes: WriteRow;
+}
+
+/** All rows of a thread of ours, some at a time. For a transaction, and one kind after the other. */
+export async function* readAll<Kind extends keyof Rows>(
+  tx: Queryable,
+  kind: Kind,
+  threadId: string,
+): AsyncGenerator<Rows[Kind]> {
+  await tx.query(`declare ${kind} no scroll cursor for ${ALL[kind]}`, [threadId]);
+  for (;;) {
+    const rows = await tx.query<Rows[Kind]>(`fetch ${BATCH} from ${kind}`);
+    if (rows.length === 0) break;
+    yield* rows;
+  }
+  await tx.query(`close ${kind}`);
+}

@@ -65,7 +65,7 @@ export const PUT_WRITES_REPLACE = putWrites(
 );
 
 /** The row shape that PostgresSaver's loaders take. A cast to bytea, as it has it, fails on a name with a backslash. */
-export const SELECT = `
+const select = (versions = "") => `
 select
   thread_id, checkpoint, checkpoint_ns, checkpoint_id, parent_checkpoint_id, metadata,
   (
@@ -73,7 +73,7 @@ select
     from jsonb_each_text(checkpoint -> 'channel_versions') as version
     join heddle.checkpoint_blobs bl
       on bl.thread_id = cp.thread_id and bl.checkpoint_ns = cp.checkpoint_ns
-      and bl.channel = version.key and bl.version = version.value
+      and bl.channel = version.key and bl.version = version.value${versions}
   ) as channel_values,
   (
     select array_agg(
@@ -82,8 +82,44 @@ select
     )
     from heddle.checkpoint_writes cw
     where cw.thread_id = cp.thread_id and cw.checkpoint_ns = cp.checkpoint_ns and cw.checkpoint_id = cp.checkpoint_id
-  ) as pending_writes
-from heddle.checkpoints cp`;
+  ) as pending_writes`;
+
+/** $1 thread, $2 checkpoint_ns, $3 checkpoint_id: the newest unless one is named. */
+export const SELECT_ONE = `
+${select()}
+from heddle.checkpoints cp
+where thread_id = $1::text and checkpoint_ns = $2::text and ($3::text is null or checkpoint_id = $3::text)
+order by seq desc limit 1`;
+
+/** The newest of the root graph of each thread of $1; of the values only those of the channels $2, unless it is null. */
+export const SELECT_HEADS = `
+${select("\n      and ($2::text[] is null or bl.channel = any ($2::text[]))")}
+from unnest($1::text[]) as wanted (id)
+cross join lateral (
+  select * from heddle.checkpoints c
+  where c.thread_id = wanted.id and c.checkpoint_ns = ''
+  order by c.seq desc limit 1
+) cp`;
+
+/**
+ * $1 thread, $2 checkpoint_ns, $3 checkpoint_id, $4 part of the metadata, $5 id of the checkpoint before which they lie,
+ * $6 limit; all but the limit may be null. $5 may be of another namespace (LangGraph asks so for what a subgraph knew
+ * when its parent's checkpoint was made), and may not be stored yet when durability is not "sync": then the time in the
+ * ids has to do.
+ */
+export const SELECT_LIST = `
+with cursor as (
+  select min(seq) as seq from heddle.checkpoints
+  where checkpoint_id = $5::text and ($1::text is null or thread_id = $1::text)
+)
+${select()}
+from heddle.checkpoints cp
+where ($1::text is null or thread_id = $1::text)
+  and ($2::text is null or checkpoint_ns = $2::text)
+  and ($3::text is null or checkpoint_id = $3::text)
+  and ($4::jsonb is null or metadata @> $4::jsonb)
+  and ($5::text is null or coalesce(seq < (select cursor.seq from cursor), checkpoint_id < $5::text))
+order by seq desc limit $6::bigint`;
 
 /** Tasks that a checkpoint of format 3 or older kept as writes of its parent. */
 export const SELECT_PENDING_SENDS = `

@@ -14,13 +14,16 @@ import {
   WRITES_IDX_MAP,
 } from "@langchain/langgraph-checkpoint";
 import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
+import { type CheckpointWatcher, createWatchers } from "./checkpoint-watchers.ts";
 import {
   DELETE_THREAD,
   PUT,
   PUT_WITH_WRITES,
   PUT_WRITES_ONCE,
   PUT_WRITES_REPLACE,
-  SELECT,
+  SELECT_HEADS,
+  SELECT_LIST,
+  SELECT_ONE,
   SELECT_PENDING_SENDS,
 } from "./checkpointer.sql.ts";
 import type { Database, Queryable } from "./database.ts";
@@ -30,6 +33,8 @@ import { storableJson } from "./storable-json.ts";
 
 /** Key in `configurable` under which a run carries its fencing token. LangGraph keeps `__` keys out of metadata. */
 export const FENCE_KEY = "__heddle_fence";
+/** The same for the version of its graph, which each of its checkpoints notes as `graph_version`. */
+export const GRAPH_VERSION_KEY = "__heddle_graph_version";
 
 /** A newer owner has the thread: whoever gets this must stop and write nothing more. */
 export class FencedError extends Error {
@@ -37,13 +42,6 @@ export class FencedError extends Error {
     super(`Another worker has taken over thread ${threadId}.`);
     this.name = "FencedError";
   }
-}
-
-/** Sees the checkpoints that the holder of a fencing token stores and loads. Must not throw. */
-export interface CheckpointWatcher {
-  /** In the moment in which the values become bytes. */
-  onPut(ns: string, checkpoint: Checkpoint, written: Promise<unknown>, newVersions: ChannelVersions): void;
-  onLoad(ns: string, checkpoint: Checkpoint): void;
 }
 
 type Row = {
@@ -60,7 +58,7 @@ type Row = {
 export class Checkpointer extends PostgresSaver {
   readonly #db: Database;
   readonly #patient: Queryable;
-  readonly #watchers = new Map<string, CheckpointWatcher>();
+  readonly #watchers = createWatchers();
   readonly #held = createHeldWrites((place, rows) => this.#storeWrites(PUT_WRITES_ONCE, place, rows));
   #step: { readonly after: number | string | undefined; readonly next: string } | undefined;
 
@@ -71,6 +69,8 @@ export class Checkpointer extends PostgresSaver {
     this.#patient = patient;
     // Our own migrations make the tables.
     this.isSetup = true;
+    // LangGraph binds it to a subgraph's own checkpointer, which is none, when it updates that subgraph's state.
+    this.getNextVersion = this.getNextVersion.bind(this);
   }
 
   /**
@@ -91,9 +91,7 @@ export class Checkpointer extends PostgresSaver {
 
   /** Returns how to stop watching. */
   watch(threadId: string, fence: string, watcher: CheckpointWatcher): () => void {
-    const key = `${threadId} ${fence}`;
-    this.#watchers.set(key, watcher);
-    return () => this.#watchers.delete(key);
+    return this.#watchers.add(threadId, fence, watcher);
   }
 
   override async put(
@@ -104,7 +102,9 @@ export class Checkpointer extends PostgresSaver {
   ): Promise<RunnableConfig> {
     const { threadId, ns, fence } = address(config);
     const written = this.#put(config, checkpoint, metadata, newVersions);
-    this.#watchers.get(`${threadId} ${fence}`)?.onPut(ns, checkpoint, written, newVersions);
+    for (const watcher of this.#watchers.of(threadId, fence)) {
+      watcher.onPut(ns, checkpoint, written, newVersions, metadata);
+    }
     return written;
   }
 
@@ -172,14 +172,15 @@ export class Checkpointer extends PostgresSaver {
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {
     if (config.configurable?.thread_id === undefined) return undefined;
     const { threadId, ns, checkpointId, fence } = address(config);
-    const rows = await (fence === null ? this.#db : this.#patient).query<Row>(
-      `${SELECT} where thread_id = $1::text and checkpoint_ns = $2::text
-         and ($3::text is null or checkpoint_id = $3::text)
-       order by seq desc limit 1`,
-      [threadId, ns, checkpointId],
-    );
+    const rows = await (fence === null ? this.#db : this.#patient).query<Row>(SELECT_ONE, [
+      threadId,
+      ns,
+      checkpointId,
+    ]);
     const [tuple] = await this.#toTuples(rows);
-    if (tuple) this.#watchers.get(`${threadId} ${fence}`)?.onLoad(ns, tuple.checkpoint);
+    if (tuple) {
+      for (const watcher of this.#watchers.of(threadId, fence)) watcher.onLoad?.(ns, tuple.checkpoint);
+    }
     return tuple;
   }
 
@@ -189,30 +190,33 @@ export class Checkpointer extends PostgresSaver {
   ): AsyncGenerator<CheckpointTuple> {
     const { configurable = {} } = config;
     const { filter, before, limit } = options;
-    // `before` may be of another namespace (LangGraph asks so for what a subgraph knew when its parent's checkpoint was
-    // made), and may not be stored yet when durability is not "sync": then the time in the ids has to do.
-    const rows = await this.#db.query<Row>(
-      `with cursor as (
-         select min(seq) as seq from heddle.checkpoints
-         where checkpoint_id = $5::text and ($1::text is null or thread_id = $1::text)
-       )
-       ${SELECT}
-       where ($1::text is null or thread_id = $1::text)
-         and ($2::text is null or checkpoint_ns = $2::text)
-         and ($3::text is null or checkpoint_id = $3::text)
-         and ($4::jsonb is null or metadata @> $4::jsonb)
-         and ($5::text is null or coalesce(seq < (select cursor.seq from cursor), checkpoint_id < $5::text))
-       order by seq desc limit $6::bigint`,
-      [
-        configurable.thread_id ?? null,
-        configurable.checkpoint_ns ?? null,
-        configurable.checkpoint_id ?? null,
-        filter && Object.keys(filter).length > 0 ? toStorable(filter) : null,
-        before?.configurable?.checkpoint_id ?? null,
-        limit ?? null,
-      ],
-    );
+    const rows = await this.#db.query<Row>(SELECT_LIST, [
+      configurable.thread_id ?? null,
+      configurable.checkpoint_ns ?? null,
+      configurable.checkpoint_id ?? null,
+      filter && Object.keys(filter).length > 0 ? toStorable(filter) : null,
+      before?.configurable?.checkpoint_id ?? null,
+      limit ?? null,
+    ]);
     yield* await this.#toTuples(rows);
+  }
+
+  /**
+   * The newest checkpoint of the root graph of each of these threads that has one, by thread. With `channels`, their
+   * other values are left out.
+   */
+  async heads(
+    threadIds: readonly string[],
+    channels?: readonly string[],
+  ): Promise<Map<string, CheckpointTuple>> {
+    const rows = await this.#db.query<Row>(SELECT_HEADS, [threadIds, channels ?? null]);
+    const tuples = await Promise.all(rows.map((row) => this.#toTuples([row])));
+    return new Map(tuples.flat().map((tuple) => [String(tuple.config.configurable?.thread_id), tuple]));
+  }
+
+  /** The same on a transaction: what it writes is there when that is committed. */
+  within(tx: Queryable): Checkpointer {
+    return new Checkpointer({ ...this.#db, query: (text, values) => tx.query(text, values) }, tx);
   }
 
   override async deleteThread(threadId: string): Promise<void> {
@@ -276,9 +280,14 @@ function address({ configurable = {} }: RunnableConfig): Address {
 const NOT_METADATA = new Set(["thread_id", "checkpoint_id", "checkpoint_ns", "checkpoint_map"]);
 
 /** The run's metadata under the checkpoint's own: the history is searched by both. */
-function toMetadata({ metadata: runMetadata = {} }: RunnableConfig, metadata: CheckpointMetadata): string {
+function toMetadata(
+  { metadata: runMetadata = {}, configurable }: RunnableConfig,
+  metadata: CheckpointMetadata,
+): string {
   const kept = Object.entries(runMetadata).filter(([key]) => !key.startsWith("__") && !NOT_METADATA.has(key));
-  return toStorable({ ...Object.fromEntries(kept), ...metadata });
+  const version = configurable?.[GRAPH_VERSION_KEY];
+  const noted = version === undefined ? {} : { graph_version: version };
+  return toStorable({ ...Object.fromEntries(kept), ...noted, ...metadata });
 }
 
 const toStorable = (value: object) => storableJson(dump(value));

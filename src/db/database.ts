@@ -162,6 +162,12 @@ const CONNECTION_LOST = new Set([
 // lock that took too long.
 const SERVER_AWAY = /^(08...|57P0[123]|53300|25006|57014|55P03)$/;
 
+/** Whether what a query has thrown means that somebody else has held a row for too long, or that a trigger says so. */
+export const isLockNotAvailable = (error: unknown): boolean =>
+  isAppError(error, "database_unavailable") &&
+  error.cause instanceof pg.DatabaseError &&
+  error.cause.code === "55P03";
+
 /** Tells "the database is away" from "the statement is wrong"; returns what to throw. */
 function toDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;

@@ -6,12 +6,14 @@ export interface EventRow {
   readonly event: string;
   /** JSON text, sent as it is. */
   readonly data: string;
+  /** What is stored instead of `data`, if anything: see state-pointer.ts. */
+  readonly pointer?: string;
+  /** The event in whose place this one tells that its state is lost, with what is left of it. */
+  readonly lost?: { readonly event: string; readonly data: string };
 }
 
-export interface NewEvent extends EventRow {
-  /** To be stored instead of `data`. */
-  readonly pointer?: string;
-}
+/** An event that is not stored yet. */
+export type NewEvent = EventRow;
 
 export interface OwnedEvent extends NewEvent {
   readonly runId: string;
@@ -139,6 +141,38 @@ export async function selectLastSeq(db: Queryable, runId: string): Promise<numbe
   const [row] = await db.query<{ seq: number }>(
     "select coalesce(max(seq), -1) as seq from heddle.run_events where run_id = $1::uuid",
     [runId],
+  );
+  return row?.seq ?? -1;
+}
+
+/** What a graph says may have NUL or half a surrogate pair: PostgreSQL reads such JSON not even for another field. */
+const READABLE = `regexp_replace(data, '\\\\u(0000|d[89a-f][0-9a-f]{2})', '\\\\ufffd', 'gi')::json`;
+
+/**
+ * The newest event of a run that shows the state of a checkpoint, -1 when none is known to. The state follows the event
+ * that names its place.
+ */
+export async function selectSeqOfCheckpoint(
+  db: Queryable,
+  runId: string,
+  checkpointId: string,
+): Promise<number> {
+  const [row] = await db.query<{ seq: number }>(
+    `select coalesce(max(e.seq), -1) as seq from (
+       select seq from heddle.run_events
+       where run_id = $1::uuid and is_pointer and data::json ->> 'checkpoint_id' = $2::text
+       union all
+       select seq from heddle.run_events
+       where run_id = $1::uuid and split_part(event, '|', 1) = 'debug'
+         and ${READABLE} #>> '{payload,checkpoint,checkpoint_id}' = $2::text
+       union all
+       select coalesce(state.seq, place.seq) from heddle.run_events place
+       left join heddle.run_events state
+         on state.run_id = place.run_id and state.seq = place.seq + 1 and split_part(state.event, '|', 1) = 'values'
+       where place.run_id = $1::uuid and split_part(place.event, '|', 1) = 'checkpoints'
+         and ${READABLE.replace("data", "place.data")} ->> 'id' = $2::text
+     ) e`,
+    [runId, checkpointId],
   );
   return row?.seq ?? -1;
 }

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, expect, it } from "vitest";
 import { createTestDatabase, type TestDatabase } from "../../test/helpers/database.ts";
+import { insertEvents, selectSeqOfCheckpoint } from "./event-log.sql.ts";
 import { createEventLog, type EventWriter, LostRunError } from "./event-log.ts";
 import { createHub } from "./hub.ts";
 
@@ -65,4 +66,46 @@ it("an attempt that has lost its run shows readers nothing, even if the next one
   await expect(lost?.ready()).rejects.toThrow(LostRunError);
   await next.ready();
   expect(published).toEqual(["next"]);
+});
+
+it("events that are sent again, because the answer was lost, are stored once", async () => {
+  let runId = "";
+  await openRun((id) => {
+    runId = id;
+    return createEventLog({ db: database.db, hub: createHub() }).open(id, "1", 0);
+  });
+  const events = [0, 1].map((seq) => ({ runId, token: "1", seq, event: "values", data: `${seq}` }));
+  for (const _ of [1, 2]) expect([...(await insertEvents(database.db, events))]).toEqual([`${runId} 1`]);
+  const stored = await database.db.query(
+    "select seq, data from heddle.run_events where run_id = $1::uuid order by seq",
+    [runId],
+  );
+  expect(stored).toEqual([
+    { seq: 0, data: "0" },
+    { seq: 1, data: "1" },
+  ]);
+});
+
+it("finds a checkpoint among events with texts that PostgreSQL cannot store", async () => {
+  let runId = "";
+  await openRun((id) => {
+    runId = id;
+    return createEventLog({ db: database.db, hub: createHub() }).open(id, "1", 0);
+  });
+  const values = {
+    text: "NUL \0, halves \ud800 \udfff, a pair \ud83d\ude00, no escapes \\u0000 \\ud800",
+    "\0": 1,
+  };
+  const sent = [
+    ["debug", { payload: { values, checkpoint: { checkpoint_id: "first" } } }],
+    ["checkpoints", { values, id: "second" }],
+    ["values", values],
+  ] as const;
+  await insertEvents(
+    database.db,
+    sent.map(([event, data], seq) => ({ runId, token: "1", seq, event, data: JSON.stringify(data) })),
+  );
+  expect(await selectSeqOfCheckpoint(database.db, runId, "first")).toBe(0);
+  expect(await selectSeqOfCheckpoint(database.db, runId, "second")).toBe(2);
+  expect(await selectSeqOfCheckpoint(database.db, runId, "third")).toBe(-1);
 });

@@ -4,7 +4,7 @@ import type { Checkpointer } from "../db/checkpointer.ts";
 import type { Database } from "../db/database.ts";
 import { type EventRow, hasEnded, type LogPage, selectLastSeq, selectPage } from "./event-log.sql.ts";
 import type { Hub } from "./hub.ts";
-import { readEvent } from "./stored-events.ts";
+import { readEvent, readLogged } from "./stored-events.ts";
 import { toWireJson } from "./wire-json.ts";
 
 /** What one reader may have in memory: events, bytes as they are stored, characters as they are sent. */
@@ -27,13 +27,24 @@ export interface FollowOptions {
   readonly isNew?: boolean;
   /** The caller waits for the end: in place of what has to be read from the log, an empty page is yielded. */
   readonly unread?: boolean;
+  /**
+   * A stored state is not rebuilt: in its place comes what of it is in the log itself. Of all events, or of those of
+   * which the function says so; it is asked for each in order, by its name.
+   */
+  readonly withoutStates?: boolean | ((event: string) => boolean);
   readonly signal?: AbortSignal;
 }
 
 /** An event of the log, or, without a seq, one that tells the reader why there are no more. */
 export type FollowedEvent =
   | EventRow
-  | { readonly seq?: undefined; readonly event: string; readonly data: string };
+  | {
+      readonly seq?: undefined;
+      readonly event: string;
+      readonly data: string;
+      readonly pointer?: undefined;
+      readonly lost?: undefined;
+    };
 
 /**
  * Yields each event once, in order, in pages as they come; returns when the run has ended and all is read.
@@ -42,7 +53,7 @@ export type FollowedEvent =
 export async function* follow(
   { db, hub, checkpointer }: FollowDeps,
   runId: string,
-  { after, isNew = false, unread = false, signal }: FollowOptions,
+  { after, isNew = false, unread = false, withoutStates = false, signal }: FollowOptions,
 ): AsyncGenerator<readonly FollowedEvent[]> {
   // Before the first read: an event that is committed between the read and the subscription would be missed.
   const subscription = hub.subscribe(runId);
@@ -73,7 +84,7 @@ export async function* follow(
       if (page && page.events.length > 0) {
         last = page.events.at(-1)?.seq ?? last;
         isBehind = true;
-        if (!unread) yield* inParts(checkpointer, page);
+        if (!unread) yield* inParts(checkpointer, page, withoutStates);
       } else if (!page || hasEnded(page.status)) return;
     }
   } finally {
@@ -92,11 +103,13 @@ async function startAfter(db: Database, runId: string, after: number | undefined
 async function* inParts(
   checkpointer: Checkpointer,
   { threadId, events }: LogPage,
+  withoutStates: FollowOptions["withoutStates"],
 ): AsyncGenerator<readonly EventRow[]> {
   let part: EventRow[] = [];
   let chars = 0;
   for (const stored of events) {
-    const event = await readEvent(checkpointer, threadId, stored);
+    const isLogged = typeof withoutStates === "function" ? withoutStates(stored.event) : withoutStates;
+    const event = isLogged ? readLogged(stored) : await readEvent(checkpointer, threadId, stored);
     part.push(event);
     chars += event.data.length;
     if (chars < PAGE_CHARS) continue;

@@ -4,9 +4,8 @@ import type { Logger } from "pino";
 import type { Database } from "../db/database.ts";
 import { hasEnded, selectLogEnds } from "./event-log.sql.ts";
 import type { Hub } from "./hub.ts";
+import { lookAgain } from "./look-again.ts";
 
-/** How late a reader in another process may be without a wake-up. */
-const INTERVAL_MS = 500;
 /** Looks until readers are announced again: a run's worker forgets them after 15 seconds. */
 const ANNOUNCE_EVERY = 10;
 
@@ -22,8 +21,6 @@ interface PollOptions {
 export function startPolling({ db, hub, log, announce }: PollOptions): () => void {
   const announced = new Map<string, number>();
   let looks = 0;
-  let isLooking = false;
-  let isAway = false;
 
   const look = async () => {
     const runIds = hub.runIds();
@@ -40,22 +37,5 @@ export function startPolling({ db, hub, log, announce }: PollOptions): () => voi
     }
   };
 
-  const timer = setInterval(() => {
-    if (isLooking) return;
-    isLooking = true;
-    look()
-      .then(
-        () => {
-          isAway = false;
-        },
-        (error: unknown) => {
-          if (!isAway) log.warn(error, "the event log cannot be read: readers wait");
-          isAway = true;
-        },
-      )
-      .finally(() => {
-        isLooking = false;
-      });
-  }, INTERVAL_MS);
-  return () => clearInterval(timer);
+  return lookAgain(look, { log, failure: "the event log cannot be read: readers wait" });
 }

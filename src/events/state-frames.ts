@@ -25,6 +25,8 @@ interface RenderedState {
 export interface StateFrames {
   /** Waits for a checkpoint that is being written: a pointer is only given when what it points at is committed. */
   render(namespace: readonly string[], state: unknown): Promise<RenderedState>;
+  /** Of a record one of whose fields is a state, as a task's input is. */
+  renderWithin(namespace: readonly string[], record: object, field: string): Promise<RenderedState>;
   /** Stops watching. */
   close(): void;
 }
@@ -104,32 +106,51 @@ export function watchStates(
     },
   });
 
+  const render = async (namespace: readonly string[], state: unknown): Promise<RenderedState> => {
+    const channels = toChannelTexts(state);
+    if (channels === undefined) return { data: toWireJson(state) };
+    const data = joinChannelTexts(channels);
+    if (data.length < MIN_CHARS) return { data };
+    const ns = namespace.join("|");
+    const sha256 = toSha256(data);
+    // The first that is small, else the smallest: whichever checkpoint it names, it is right.
+    let best: RenderedState = { data };
+    let committed = Promise.resolve(true);
+    for (const checkpoint of seen.get(ns)?.toReversed() ?? []) {
+      const pointer = JSON.stringify({
+        checkpoint_ns: ns,
+        checkpoint_id: checkpoint.id,
+        channels: toSources(channels, (channel) => checkpoint.channels.get(channel)?.text),
+        sha256,
+      } satisfies StatePointer);
+      if (pointer.length < (best.pointer ?? data).length) {
+        best = { data, pointer };
+        committed = checkpoint.committed;
+      }
+      if (pointer.length < MIN_CHARS) break;
+    }
+    return (await committed) ? best : { data };
+  };
+
   return {
     close,
-    async render(namespace, state) {
-      const channels = toChannelTexts(state);
-      if (channels === undefined) return { data: toWireJson(state) };
-      const data = joinChannelTexts(channels);
-      if (data.length < MIN_CHARS) return { data };
-      const ns = namespace.join("|");
-      const sha256 = toSha256(data);
-      // The first that is small, else the smallest: whichever checkpoint it names, it is right.
-      let best: RenderedState = { data };
-      let committed = Promise.resolve(true);
-      for (const checkpoint of seen.get(ns)?.toReversed() ?? []) {
-        const pointer = JSON.stringify({
-          checkpoint_ns: ns,
-          checkpoint_id: checkpoint.id,
-          channels: toSources(channels, (channel) => checkpoint.channels.get(channel)?.text),
-          sha256,
-        } satisfies StatePointer);
-        if (pointer.length < (best.pointer ?? data).length) {
-          best = { data, pointer };
-          committed = checkpoint.committed;
-        }
-        if (pointer.length < MIN_CHARS) break;
-      }
-      return (await committed) ? best : { data };
+    render,
+    async renderWithin(namespace, record, field) {
+      const fields = Object.entries(record).filter(([, value]) => value !== undefined);
+      const place = fields.findIndex(([key]) => key === field);
+      if (place === -1) return { data: toWireJson(record) };
+      const toTexts = (part: typeof fields) =>
+        part.map(([key, value]) => `${JSON.stringify(key)}:${toWireJson(value)}`);
+      const [before, after] = [toTexts(fields.slice(0, place)), toTexts(fields.slice(place + 1))];
+      const { data, pointer } = await render(namespace, fields[place]?.[1]);
+      const around = [
+        `{${[...before, `${JSON.stringify(field)}:`].join(",")}`,
+        `${["", ...after].join(",")}}`,
+      ] as const;
+      return {
+        data: around.join(data),
+        ...(pointer === undefined ? {} : { pointer: JSON.stringify({ ...JSON.parse(pointer), around }) }),
+      };
     },
   };
 }

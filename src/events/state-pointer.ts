@@ -1,6 +1,7 @@
 // A state in the event log is not its text, which grows with the thread, but a pointer: the checkpoint that holds the
 // state, and what differs from it. Here is how one is made and how the text comes back, byte for byte.
 import { createHash } from "node:crypto";
+import { isFields } from "./fields.ts";
 import { toWireJson } from "./wire-json.ts";
 
 /** The JSON of a channel's value; of a list, the JSON of each element. */
@@ -18,6 +19,8 @@ export interface StatePointer {
   readonly channels: readonly (readonly [channel: string, source: Source])[];
   /** Of the state's JSON: what is rebuilt is either the same or not sent. */
   readonly sha256: string;
+  /** What stands before and after the state, when it is a part of what was sent. */
+  readonly around?: readonly [before: string, after: string];
 }
 
 export const toChannelText = (value: unknown, toText: (part: unknown) => string = toWireJson): ChannelText =>
@@ -59,15 +62,40 @@ function toSource(text: ChannelText, stored: ChannelText | undefined): Source {
   return pieces;
 }
 
-/** The JSON of a state from its checkpoint's values; undefined when they are not those it was made of. */
+/** Undefined for what is not the text of one: a row that was changed. */
+export function parsePointer(text: string): StatePointer | undefined {
+  try {
+    const pointer: unknown = JSON.parse(text);
+    return isFields(pointer) && Array.isArray(pointer.channels) && typeof pointer.sha256 === "string"
+      ? (pointer as unknown as StatePointer)
+      : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/** The JSON from its checkpoint's values; undefined when they are not those it was made of. */
 export function rebuildState(
-  { channels, sha256 }: StatePointer,
+  { channels, sha256, around }: StatePointer,
   values: Readonly<Record<string, unknown>>,
 ): string | undefined {
   const json = joinChannelTexts(
     channels.map(([channel, source]) => [channel, toText(source, values[channel])] as const),
   );
-  return toSha256(json) === sha256 ? json : undefined;
+  return toSha256(json) === sha256 ? surround(json, around) : undefined;
+}
+
+const surround = (json: string, [before, after]: StatePointer["around"] = ["", ""]) => before + json + after;
+
+/** The JSON with only those channels of the state that are in the pointer itself, whole. */
+export function toLoggedState({ channels, around }: StatePointer): string {
+  const logged = channels.flatMap(([channel, source]): [string, ChannelText][] => {
+    if (source === null) return [];
+    if (typeof source === "string") return [[channel, source]];
+    const pieces = source.filter((piece) => typeof piece === "string");
+    return pieces.length === source.length ? [[channel, pieces]] : [];
+  });
+  return surround(joinChannelTexts(logged), around);
 }
 
 function toText(source: Source, value: unknown): ChannelText {

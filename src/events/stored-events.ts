@@ -1,7 +1,7 @@
 // Events as they are stored become events as they are sent: pointers are rebuilt from their checkpoints.
 import type { Checkpointer } from "../db/checkpointer.ts";
 import type { EventRow, StoredEvent } from "./event-log.sql.ts";
-import { rebuildState, type StatePointer } from "./state-pointer.ts";
+import { parsePointer, rebuildState, toLoggedState } from "./state-pointer.ts";
 import { toWireJson } from "./wire-json.ts";
 
 const LOST = {
@@ -17,7 +17,8 @@ export async function readData(
   { data, is_pointer }: StoredEvent,
 ): Promise<string | undefined> {
   if (!is_pointer) return data;
-  const pointer = JSON.parse(data) as StatePointer;
+  const pointer = parsePointer(data);
+  if (!pointer) return undefined;
   const { checkpoint_ns, checkpoint_id } = pointer;
   const tuple = await checkpointer
     .getTuple({ configurable: { thread_id: threadId, checkpoint_ns, checkpoint_id } })
@@ -40,5 +41,25 @@ export async function readEvent(
 ): Promise<EventRow> {
   const { seq, event } = stored;
   const data = await readData(checkpointer, threadId, stored);
-  return data === undefined ? { seq, event: "error", data: toWireJson(LOST) } : { seq, event, data };
+  if (data !== undefined) return { seq, event, data, ...toPointer(stored) };
+  const logged = readLogged(stored);
+  return logged.lost ? logged : toLost(stored, logged.data);
 }
+
+/** The event with what of a state is in the log itself: no checkpoint is read. */
+export function readLogged(stored: StoredEvent): EventRow {
+  const { seq, event, data, is_pointer } = stored;
+  if (!is_pointer) return { seq, event, data };
+  const pointer = parsePointer(data);
+  return pointer ? { seq, event, data: toLoggedState(pointer), pointer: data } : toLost(stored, "{}");
+}
+
+const toLost = (stored: StoredEvent, left: string): EventRow => ({
+  seq: stored.seq,
+  event: "error",
+  data: toWireJson(LOST),
+  ...toPointer(stored),
+  lost: { event: stored.event, data: left },
+});
+
+const toPointer = ({ data, is_pointer }: StoredEvent) => (is_pointer ? { pointer: data } : {});

@@ -3,12 +3,12 @@
 import { randomUUID } from "node:crypto";
 import type { Readable } from "node:stream";
 import { AppError } from "../errors.ts";
+import { createKeyLock } from "../kit/key-lock.ts";
 import type { FileInfo, ThreadFiles, WriteOptions } from "../kit/thread-files.ts";
 import type { Directory } from "./directory.ts";
 import { errnoOf, toFileError } from "./file-errors.ts";
 import { listFolder, toFileInfo } from "./list-folder.ts";
 import { openRegularFile, readUpTo } from "./open-file.ts";
-import { createPathLock } from "./path-lock.ts";
 import { removeTree } from "./remove-tree.ts";
 import { createThreadFolders, defaultOwner, type FileOwner } from "./thread-folders.ts";
 import { parseVirtualPath, type VirtualPath } from "./virtual-path.ts";
@@ -31,7 +31,7 @@ export interface ThreadFilesOptions {
 export function createThreadFiles(options: ThreadFilesOptions): ThreadFiles {
   const owner = options.owner ?? defaultOwner();
   const folders = createThreadFolders({ ...options, owner });
-  const lock = createPathLock();
+  const lock = createKeyLock();
 
   /** Runs `work` on the folder that holds the path's last segment. */
   async function inParent<T>(

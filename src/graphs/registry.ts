@@ -1,128 +1,113 @@
-// The graphs that are served, by id. Finds out what an export is (compiled graph, builder, agent, promise, factory)
-// and gives every graph the server's checkpointer.
-import { pathToFileURL } from "node:url";
+// The graphs that are served, by id, each with the server's checkpointer; and those that could not be loaded, with the
+// reason.
 import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
-import { AppError, StartupError } from "../errors.ts";
-import { type Graph, isGraph, isObject } from "./graph.ts";
-import type { GraphSource } from "./langgraph-json.ts";
+import type { Logger } from "pino";
+import { AppError } from "../errors.ts";
+import { type GraphFailure, hideFolders, toReason } from "./failure.ts";
+import type { Graph } from "./graph.ts";
+import type { Importer, Module } from "./importer.ts";
+import type { Project } from "./langgraph-json.ts";
+import { type GraphRuntime, type LoadedGraph, loadGraph, toGraph } from "./load-graph.ts";
 
-/** Second argument of a graph factory: what the graph is wanted for (LangGraph server 1.5). */
-export interface GraphRuntime {
-  readonly accessContext: "threads.create_run" | "threads.read" | "threads.update" | "assistants.read";
-  readonly executionRuntime: { context: unknown } | null;
-}
+export type { GraphRuntime };
 
 export interface Graphs {
+  /** Those that were loaded. */
   readonly ids: readonly string[];
+  readonly failures: readonly GraphFailure[];
+  /** Whether langgraph.json names it; it may have failed to load. */
   has(graphId: string): boolean;
+  /** @throws AppError assistant_not_found when langgraph.json does not name it, graph_not_loaded */
+  expect(graphId: string): void;
   description(graphId: string): string | undefined;
-  /** The graph, with the server's checkpointer; a factory is called with `config` each time. */
+  /**
+   * The graph, with the server's checkpointer; a factory is called with `config` each time.
+   * @throws AppError as `expect` does, and graph_not_loaded when a factory fails to make a graph to look at; what a
+   * factory throws when it is to make one for a run is that run's error, and is thrown as it is
+   */
   get(graphId: string, config: Record<string, unknown>, runtime: GraphRuntime): Promise<Graph>;
   /** Lets the graphs' files let go of what they hold: calls the function `close` of each that exports one. */
   close(): Promise<void>;
 }
 
-type Factory = (config: unknown, runtime: GraphRuntime) => unknown;
-type Module = Record<string, unknown>;
-interface Loaded {
-  readonly source: GraphSource;
-  readonly graph: Graph | Factory;
+interface Options {
+  readonly project: Pick<Project, "folder" | "graphs">;
+  readonly importer: Importer;
+  readonly checkpointer: BaseCheckpointSaver;
+  readonly log: Logger;
 }
 
 /**
- * Imports every graph.
- * @throws StartupError naming the file, when one cannot be imported or has no such export
+ * Imports every graph. One that cannot be loaded does not keep the others from being served.
+ * @throws StartupError of the first one, when none can be loaded
  */
-export async function loadGraphs(
-  sources: readonly GraphSource[],
-  checkpointer: BaseCheckpointSaver,
-): Promise<Graphs> {
-  const loaded = new Map<string, Loaded>();
-  // A set: several graphs may come from one file.
-  const modules = new Set<Module>();
-  for (const source of sources) {
-    const module = await importFile(source);
-    modules.add(module);
-    const graph = await findGraph(source, module);
-    loaded.set(source.id, {
-      source,
-      graph: typeof graph === "function" ? graph : withCheckpointer(graph, checkpointer),
-    });
+export async function loadGraphs({ project, importer, checkpointer, log }: Options): Promise<Graphs> {
+  const loaded = new Map<string, LoadedGraph>();
+  const failures = new Map<string, GraphFailure>();
+  const logLines: object[] = [];
+  let first: unknown;
+  for (const source of project.graphs) {
+    try {
+      const found = await loadGraph(source, importer);
+      loaded.set(
+        source.id,
+        typeof found.graph === "function" ? found : { ...found, graph: serve(found.graph) },
+      );
+    } catch (error) {
+      first ??= error;
+      const reason = hideFolders(toReason(error), project.folder);
+      const cause = error instanceof Error ? error.cause : undefined;
+      logLines.push({ err: cause, graph: source.id, file: source.file, reason });
+      failures.set(source.id, { id: source.id, file: hideFolders(source.file, project.folder), reason });
+    }
+  }
+  if (loaded.size === 0) throw first;
+  for (const line of logLines) log.error(line, "a graph could not be loaded");
+
+  /** A copy: the module's own graph may be in use elsewhere in this process. */
+  function serve(graph: Graph): Graph {
+    const copy = graph.withConfig({});
+    copy.checkpointer = checkpointer;
+    return copy;
   }
 
-  const find = (graphId: string): Loaded => {
+  const find = (graphId: string): LoadedGraph => {
     const found = loaded.get(graphId);
-    if (!found) throw new AppError("assistant_not_found", `Graph "${graphId}" is not served here.`);
-    return found;
+    if (found) return found;
+    const failure = failures.get(graphId);
+    if (failure) throw new AppError("graph_not_loaded", failure.reason);
+    throw new AppError("assistant_not_found", `Graph "${graphId}" is not served here.`);
+  };
+  const make = async (graphId: string, factory: () => unknown): Promise<Graph> => {
+    const graph = toGraph(await factory());
+    if (!graph) {
+      throw new AppError("graph_not_loaded", `The factory of graph "${graphId}" did not return a graph.`);
+    }
+    return serve(graph);
   };
   return {
     ids: [...loaded.keys()],
-    has: (graphId) => loaded.has(graphId),
-    description: (graphId) => loaded.get(graphId)?.source.description,
+    failures: [...failures.values()],
+    has: (graphId) => loaded.has(graphId) || failures.has(graphId),
+    expect: (graphId) => void find(graphId),
+    description: (graphId) => project.graphs.find(({ id }) => id === graphId)?.description,
     async get(graphId, config, runtime) {
-      const { source, graph } = find(graphId);
+      const { graph } = find(graphId);
       if (typeof graph !== "function") return graph;
-      const made = toGraph(await graph(config, runtime));
-      if (!made) throw new Error(`The factory of graph "${source.id}" did not return a graph.`);
-      return withCheckpointer(made, checkpointer);
+      const made = make(graphId, () => graph(config, runtime));
+      if (runtime.accessContext === "threads.create_run") return made;
+      return made.catch((error: unknown) => {
+        if (error instanceof AppError) throw error;
+        const reason = hideFolders(toReason(error), project.folder);
+        throw new AppError("graph_not_loaded", `The factory of graph "${graphId}" failed: ${reason}.`, {
+          cause: error,
+        });
+      });
     },
     async close() {
+      // A set: several graphs may come from one file.
+      const modules = new Set<Module>([...loaded.values()].map(({ module }) => module));
       await Promise.all([...modules].map(async ({ close }) => typeof close === "function" && close()));
     },
   };
 }
-
-/** A copy: the module's own graph may be in use elsewhere in this process. */
-function withCheckpointer(graph: Graph, checkpointer: BaseCheckpointSaver): Graph {
-  const copy = graph.withConfig({});
-  copy.checkpointer = checkpointer;
-  return copy;
-}
-
-async function importFile({ id, file }: GraphSource): Promise<Module> {
-  try {
-    return await import(pathToFileURL(file).href);
-  } catch (error) {
-    if (error instanceof StartupError) throw error;
-    throw new StartupError(`Graph "${id}" cannot be imported: ${firstLine(error)}.`, {
-      file,
-      next: `Run it alone to see where: node ${file}`,
-      cause: error,
-    });
-  }
-}
-
-async function findGraph({ id, file, exportName }: GraphSource, module: Module): Promise<Graph | Factory> {
-  if (!(exportName in module)) {
-    const names = Object.keys(module).join(", ") || "nothing";
-    throw new StartupError(`Graph "${id}" has no export "${exportName}"; the file exports ${names}.`, {
-      file,
-      next: `Correct the part after the colon of graphs.${id} in langgraph.json.`,
-    });
-  }
-  const value = await module[exportName];
-  const graph = toGraph(value);
-  if (graph) return graph;
-  if (typeof value === "function") return value as Factory;
-  throw new StartupError(`Graph "${id}": the export "${exportName}" is not a graph.`, {
-    file,
-    next: "Export a compiled graph, an agent, or a function that returns one.",
-  });
-}
-
-/** A compiled graph as it is, a StateGraph compiled, an agent of createAgent as its inner graph. */
-function toGraph(value: unknown): Graph | undefined {
-  if (isGraph(value)) return value;
-  if (!isObject(value)) return undefined;
-  if (isGraph(value.graph)) return value.graph;
-  if (typeof value.compile === "function") {
-    const compiled: unknown = value.compile();
-    return isGraph(compiled) ? compiled : undefined;
-  }
-  return undefined;
-}
-
-const firstLine = (error: unknown) =>
-  String(error instanceof Error ? error.message : error)
-    .split("\n")[0]
-    ?.replace(/\.$/, "") ?? "";

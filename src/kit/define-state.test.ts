@@ -141,10 +141,45 @@ test("a state can be extended, and keeps what it had", () => {
   expect(more.schema.fields.numbers).toBe(Notes.schema.fields.numbers);
 });
 
-test("an unknown picked key, a declared messages key and a hidden default are refused with a reason", () => {
+// As from JavaScript: TypeScript refuses these by itself.
+test.each([
+  [
+    "messages",
+    { messages: { type: z.string() } },
+    'State key "messages" is a list of messages in every state',
+  ],
+  ["no type", { a: { handler: () => 1 } }, 'State key "a" needs a type, a Zod schema'],
+  ["a type that is no Zod schema", { a: { type: "string" } }, 'State key "a" needs a type, a Zod schema'],
+  ["nothing", { a: undefined }, 'State key "a" needs a type'],
+  [
+    "a handler that is no function",
+    { a: { type: z.string(), handler: "add" } },
+    'State key "a" has a handler that is no',
+  ],
+  [
+    "a misspelt part",
+    { a: { type: z.string(), handelr: () => "" } },
+    '"handelr", which is no part of a declaration; those are type, handler, handlers',
+  ],
+  [
+    "a named handler that is no function",
+    { a: { type: z.string(), handlers: { add: 1 } } },
+    'the handler "add" is no function',
+  ],
+  [
+    "a standard name for another handler",
+    { a: { type: z.string(), handlers: { replaceValues: () => "" } } },
+    'the handler "replaceValues" is there already',
+  ],
+])("a declaration with %s is refused with the key and the reason", (_what, fields, message) => {
+  expect(() => defineState(fields as never)).toThrow(TypeError);
+  expect(() => defineState(fields as never)).toThrow(message);
+});
+
+test("an unknown picked key and a hidden default are refused with a reason", () => {
   // @ts-expect-error -- the type refuses it as well
   expect(() => Notes.pick("nope")).toThrow('no key "nope"; it has user_name');
-  expect(() => defineState({ messages: { type: z.string() } })).toThrow("messages");
+  expect(() => Notes.pick("constructor" as never)).toThrow('no key "constructor"');
   expect(() => defineState({ pages: { type: z.string().default("a").nullable() } })).toThrow("outermost");
 });
 

@@ -8,20 +8,14 @@ import {
   type Messages,
   MessagesValue,
   messagesStateReducer,
-  ReducedValue,
+  type ReducedValue,
   StateSchema,
 } from "@langchain/langgraph";
-import { z } from "zod";
-import { type MergeHandler, mergeLists, replace } from "./merge.ts";
+import type { z } from "zod";
+import { type StateField, type StateKey, toStateKey } from "./state/state-key.ts";
 
-interface StateField<Type extends z.ZodType = z.ZodType> {
-  /** Zod schema of the value. Its default, if it has one, is what the key holds before the first write. */
-  readonly type: Type;
-  /** How a write joins what is there. By default lists are merged, everything else is replaced (document 004). */
-  readonly handler?: MergeHandler<z.output<Type>>;
-}
-
-type Types = Record<string, z.ZodType>;
+/** The types of a state's keys. */
+export type Types = Record<string, z.ZodType>;
 type Fields<T extends Types> = { readonly [Key in keyof T]: StateField<T[Key]> };
 type Value<Type extends z.ZodType> = z.output<Type> | null;
 
@@ -36,6 +30,8 @@ type Aggregates<T extends Types> = {
   [Key in keyof T]: BinaryOperatorAggregate<Value<T[Key]>, Value<T[Key]> | undefined>;
 } & { messages: BinaryOperatorAggregate<BaseMessage[], Messages> };
 
+type Keys<T extends Types> = { readonly [Key in keyof T]: StateKey<T[Key]> };
+
 export interface DefinedState<T extends Types> {
   /** For `new StateGraph(state.annotation)`. */
   readonly annotation: ReturnType<typeof Annotation.Root<Aggregates<T>>>;
@@ -43,6 +39,8 @@ export interface DefinedState<T extends Types> {
   readonly graphSchema: StateSchema<Reduced<T> & { messages: typeof MessagesValue }>;
   /** For `createAgent({ stateSchema })` and `createMiddleware({ stateSchema })`, which have messages of their own. */
   readonly schema: StateSchema<Reduced<T>>;
+  /** What was declared, key by key; `messages` is not among them. */
+  readonly keys: Keys<T>;
   /** The same keys with the same handlers, fewer of them: what a middleware declares that it touches. */
   pick<Key extends keyof T & string>(...keys: Key[]): DefinedState<Pick<T, Key>>;
   /** These keys and more. A name that starts with `_` is hidden from the agent's input and output. */
@@ -54,63 +52,43 @@ export type StateOf<Defined> = Defined extends DefinedState<infer T> ? StateValu
 
 /**
  * Declares a state: `defineState({ findings: { type: z.array(z.string()) } })`. `messages` is always there.
- * @throws TypeError for a key named `messages`, and for a default that hides inside the type
+ * @throws TypeError for a key named `messages`, without a type, with a handler that is no function or with anything
+ * else in it, and for a default that hides inside the type
  */
 export function defineState<T extends Types>(fields: Fields<T>): DefinedState<T> {
-  return fromReduced<T>(toReducedFields(fields));
+  return fromKeys<T>(toKeys(fields));
 }
 
-type ReducedFields = Record<string, ReducedValue<unknown, unknown>>;
+type AnyKeys = Readonly<Record<string, StateKey>>;
 
-function fromReduced<T extends Types>(reduced: ReducedFields): DefinedState<T> {
-  const channels = Object.entries(reduced).map(([key, { valueSchema, reducer }]) => [
-    key,
-    Annotation<unknown>({ reducer, default: () => z.parse(valueSchema as z.ZodType, undefined) }),
+function fromKeys<T extends Types>(keys: AnyKeys): DefinedState<T> {
+  const all = Object.entries(keys);
+  const channels = all.map(([name, { reduced, first }]) => [
+    name,
+    Annotation<unknown>({ reducer: reduced.reducer, default: first }),
   ]);
   const messages = Annotation<BaseMessage[], Messages>({ reducer: messagesStateReducer, default: () => [] });
+  const reduced = Object.fromEntries(all.map(([name, key]) => [name, key.reduced])) as unknown as Reduced<T>;
   return {
     annotation: Annotation.Root({ ...Object.fromEntries(channels), messages } as Aggregates<T>),
-    graphSchema: new StateSchema({ ...(reduced as unknown as Reduced<T>), messages: MessagesValue }),
+    graphSchema: new StateSchema({ ...reduced, messages: MessagesValue }),
     // Without messages: createAgent would show a declared one without LangGraph's mark, and Studio no chat.
-    schema: new StateSchema(reduced as unknown as Reduced<T>),
-    pick: (...keys) => fromReduced(Object.fromEntries(keys.map((key) => [key, lookUp(reduced, key)]))),
-    extend: (fields) => fromReduced({ ...reduced, ...toReducedFields(fields) }),
+    schema: new StateSchema(reduced),
+    keys: keys as Keys<T>,
+    pick: (...names) => fromKeys(Object.fromEntries(names.map((name) => [name, keyNamed(keys, name)]))),
+    extend: (fields) => fromKeys({ ...keys, ...toKeys(fields) }),
   };
 }
 
-function toReducedFields<T extends Types>(fields: Fields<T>): ReducedFields {
+function toKeys<T extends Types>(fields: Fields<T>): AnyKeys {
   const entries = Object.entries<StateField>(fields);
-  return Object.fromEntries(entries.map(([key, field]) => [key, toReduced(key, field)]));
+  return Object.fromEntries(entries.map(([name, field]) => [name, toStateKey(name, field)]));
 }
 
-function lookUp<Found>(record: Record<string, Found>, key: string): Found {
-  const found = record[key];
-  if (found === undefined) {
-    throw new TypeError(`State has no key "${key}"; it has ${Object.keys(record).join(", ")}.`);
-  }
-  return found;
-}
-
-function toReduced(key: string, { type, handler }: StateField): ReducedValue<unknown, unknown> {
-  if (key === "messages") throw new TypeError('"messages" is part of every state and cannot be declared.');
-  const inner = type instanceof z.ZodDefault || type instanceof z.ZodPrefault ? type.unwrap() : type;
-  // No default on the input side: an `undefined` that is written must stay undefined, or it would be read as the
-  // default and, for a key where an empty value clears, erase what is there.
-  const inputSchema = (inner as z.ZodType).nullish();
-  if (inputSchema.safeParse(undefined).data !== undefined) {
-    throw new TypeError(`State key "${key}": a default must be the outermost part of the type.`);
-  }
-  // Without a first value LangGraph would store the first write as it is, unseen by the handler.
-  const valueSchema = inner === type ? type.nullable().default(null) : type;
-  const merge = handler ?? (isList(inner as z.ZodType) ? mergeLists : replace);
-  return new ReducedValue<unknown, unknown>(valueSchema, {
-    inputSchema,
-    reducer: merge as MergeHandler<unknown>,
-  });
-}
-
-function isList(type: z.ZodType): boolean {
-  if (type instanceof z.ZodNullable || type instanceof z.ZodOptional)
-    return isList(type.unwrap() as z.ZodType);
-  return type instanceof z.ZodArray;
+/** @throws TypeError that names the keys there are */
+export function keyNamed(keys: AnyKeys, name: string): StateKey {
+  if (Object.hasOwn(keys, name)) return keys[name] as StateKey;
+  throw new TypeError(
+    `The state has no key "${name}"; it has ${[...Object.keys(keys), "messages"].join(", ")}.`,
+  );
 }

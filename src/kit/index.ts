@@ -1,11 +1,38 @@
 // What middlewares, tools and agents may import as `#kit`: pure functions and interfaces, no I/O.
+export { type AgentThread, type AgentThreadState, createAgentThread } from "./agent-thread.ts";
 export { askModel, withDeadline } from "./ask-model.ts";
+export {
+  type ChatMessageStore,
+  fromStoredMessage,
+  readStoreState,
+  type StoreState,
+  toStoredMessage,
+  toStoreState,
+} from "./chat-message-store.ts";
+export {
+  type Conversation,
+  type ConversationState,
+  conversationOf,
+  type MessageState,
+  type OpenConversation,
+} from "./conversation.ts";
+export type {
+  ConversationPatch,
+  ConversationStateValues,
+  DeepResearchRun,
+  Discovery,
+  MessagePatch,
+  PlanTask,
+  StateValues,
+} from "./conversation-values.ts";
 export { cutAtLine } from "./cut-text.ts";
-export { type DefinedState, defineState, type StateOf, type StateValues } from "./define-state.ts";
-export { type DefinedTool, defineTool, type ToolContext, type ToolUpdate } from "./define-tool.ts";
+export { type DefinedState, defineState, type StateOf } from "./define-state.ts";
+export { type DefinedTool, defineTool, type ToolContext } from "./define-tool.ts";
 export { middlewareOf } from "./fuse/failure.ts";
 export { toGlobMatcher } from "./glob-pattern.ts";
-export { type MergeHandler, mergeArtifacts, mergeLists, mergeViewedImages, replace } from "./merge.ts";
+export { createMemoryConversations } from "./memory-conversations.ts";
+export { createMemoryMessageStores } from "./memory-message-stores.ts";
+export { type MergeHandler, mergeArtifacts, mergeLists, mergeViewedImages, replaceValues } from "./merge.ts";
 export { fuseMiddlewares } from "./middleware.ts";
 export { runSetting, threadIdOf } from "./run-settings.ts";
 export type {
@@ -16,7 +43,19 @@ export type {
   Sandboxes,
   SandboxState,
 } from "./sandbox.ts";
+export { createMemorySessions, type OpenSession, sessionOf } from "./session.ts";
 export { SKIPPED_FOLDERS } from "./skipped-folders.ts";
+export { withHandler } from "./state/handler-write.ts";
+export { createState, type State } from "./state/state.ts";
+export {
+  type DefinitionJSON,
+  definitionFromJSON,
+  definitionToJSON,
+  type HandlerRegistry,
+  type StateJSON,
+  stateFromJSON,
+  stateToJSON,
+} from "./state/state-json.ts";
 export type {
   FileInfo,
   Folder,

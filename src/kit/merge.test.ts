@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { type MergeHandler, mergeArtifacts, mergeLists, mergeViewedImages, replace } from "./merge.ts";
+import { type MergeHandler, mergeArtifacts, mergeLists, mergeViewedImages, replaceValues } from "./merge.ts";
 
 const image = (base64: string) => ({ base64, mime_type: "image/png" });
 
@@ -44,13 +44,46 @@ describe("the default handlers of document 004", () => {
     expect(mergeLists([1, 2], [3, 4])).toEqual([1, 2, 3, 4]);
   });
 
+  test("a single value on either side is a list of one", () => {
+    expect(mergeLists(1, 2)).toEqual([1, 2]);
+    expect(mergeLists([1], 2)).toEqual([1, 2]);
+    expect(mergeLists({ a: 1 }, [{ a: 2 }])).toEqual([{ a: 1 }, { a: 2 }]);
+  });
+
+  test("an element counts once, and a handler of one's own keeps every one", () => {
+    type Maybe<Value> = Value | null | undefined;
+    expect(mergeLists([1, 2], [2, 3])).toEqual([1, 2, 3]);
+    expect(mergeLists([1], [1])).toEqual([1]);
+    const everything = (current: Maybe<number[]>, next: Maybe<number[]>) => [
+      ...(current ?? []),
+      ...(next ?? []),
+    ];
+    expect(everything([1], [1])).toEqual([1, 1]);
+  });
+
+  test("elements that have no JSON, or not all of it, are told apart too", () => {
+    const loop: unknown[] = [];
+    loop.push(loop);
+    const list = [
+      1n,
+      2n,
+      new Set([1]),
+      new Set([2]),
+      new Map([["a", 1]]),
+      new Map([["a", 2]]),
+      loop,
+      undefined,
+    ];
+    expect(mergeLists(list, list)).toEqual(list);
+  });
+
   test("everything else is replaced", () => {
-    expect(replace("Alice", "Bob")).toBe("Bob");
+    expect(replaceValues("Alice", "Bob")).toBe("Bob");
   });
 
   test("an undefined write is no write, a null write clears", () => {
-    expect(replace("kept", undefined)).toBe("kept");
-    expect(replace("gone", null)).toBeNull();
+    expect(replaceValues("kept", undefined)).toBe("kept");
+    expect(replaceValues("gone", null)).toBeNull();
   });
 });
 
@@ -60,8 +93,9 @@ const maybe = <Value>(value: fc.Arbitrary<Value>) => fc.option(value, { freq: 4,
 
 /** Each handler with values it may meet; `unknown` is how a channel sees it. */
 const handlers: [string, MergeHandler<unknown>, fc.Arbitrary<unknown>][] = [
-  ["replace", replace, fc.jsonValue()],
+  ["replace", replaceValues, fc.jsonValue()],
   ["mergeLists", mergeLists as MergeHandler<unknown>, fc.array(fc.jsonValue())],
+  ["mergeLists of single values", mergeLists as MergeHandler<unknown>, fc.jsonValue()],
   ["mergeArtifacts", mergeArtifacts as MergeHandler<unknown>, paths],
   ["mergeViewedImages", mergeViewedImages as MergeHandler<unknown>, images],
 ];

@@ -8,27 +8,46 @@ export type MergeHandler<Value> = (
 ) => Value | null;
 
 /** The written value wins; null clears, undefined is no write. A handler, so that parallel tools may write one key. */
-export function replace<Value>(
+export function replaceValues<Value>(
   current: Value | null | undefined,
   next: Value | null | undefined,
 ): Value | null {
   return (next === undefined ? current : next) ?? null;
 }
 
+type ListOrElement<Element> = readonly Element[] | Element | null | undefined;
+
 /**
- * Both lists in order, each element once: the default for lists (document 004, "Default Handlers"). Elements are
- * the same when their JSON is, so a list that is written back does not double.
+ * Both lists in order, each element once: the default for lists (document 004, "Default Handlers"). What is no list
+ * counts as a list of one. Elements are the same when their JSON is, so a list that is written back does not double.
  */
 export function mergeLists<Element>(
-  current: readonly Element[] | null | undefined,
-  next: readonly Element[] | null | undefined,
+  current: ListOrElement<Element>,
+  next: ListOrElement<Element>,
 ): Element[] {
-  const elements = new Map<string, Element>();
-  for (const element of [...(current ?? []), ...(next ?? [])]) {
-    const key = JSON.stringify(element) ?? "undefined";
+  const elements = new Map<unknown, Element>();
+  for (const element of [...toList(current), ...toList(next)]) {
+    const key = identityOf(element);
     if (!elements.has(key)) elements.set(key, element);
   }
   return [...elements.values()];
+}
+
+function toList<Element>(value: ListOrElement<Element>): readonly Element[] {
+  if (value === null || value === undefined) return [];
+  return Array.isArray(value) ? value : [value as Element];
+}
+
+/** The JSON, with what JSON leaves out of a Map, a Set or a BigInt; the element itself when it has none. */
+function identityOf(element: unknown): unknown {
+  try {
+    return JSON.stringify(element, (_key, value: unknown) => {
+      if (value instanceof Map || value instanceof Set) return [value.constructor.name, ...value];
+      return typeof value === "bigint" ? `${value}n` : value;
+    });
+  } catch {
+    return element;
+  }
 }
 
 /** Document 000 `merge_artifacts`: order kept, first occurrence counts, cumulative over the turns of a thread. */

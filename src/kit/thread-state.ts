@@ -2,7 +2,7 @@
 // read them; objects stay open, so that a field a later version adds survives an older server.
 import { z } from "zod";
 import { defineState, type StateOf } from "./define-state.ts";
-import { mergeArtifacts, mergeViewedImages, replace } from "./merge.ts";
+import { mergeArtifacts, mergeViewedImages, replaceValues } from "./merge.ts";
 
 const path = z.string().nullish();
 
@@ -36,9 +36,9 @@ export const ThreadState = defineState({
   /** Virtual paths of the files shown to the user. */
   artifacts: { type: z.array(z.string()).default([]), handler: mergeArtifacts },
   // Lists that are written whole: a merge would bring back what was taken out.
-  todos: { type: z.array(todoSchema), handler: replace },
+  todos: { type: z.array(todoSchema), handler: replaceValues },
   /** Only the files that are new in this turn. */
-  uploaded_files: { type: z.array(uploadedFileSchema), handler: replace },
+  uploaded_files: { type: z.array(uploadedFileSchema), handler: replaceValues },
   /** From the view_image call to the next model call, by virtual path. */
   viewed_images: { type: z.record(z.string(), viewedImageSchema).default({}), handler: mergeViewedImages },
 });

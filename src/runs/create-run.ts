@@ -1,32 +1,43 @@
 // Takes a run: applies the multitask strategy and inserts the run, in one transaction that holds the thread's row.
 // Only when it is committed does the caller hear of the run.
-import { createHash } from "node:crypto";
 import { v7 as uuidV7 } from "uuid";
 import type { AssistantRow } from "../assistants/assistants.sql.ts";
 import type { Assistants } from "../assistants/assistants.ts";
 import type { Database, Queryable } from "../db/database.ts";
+import type { Scope } from "../db/scope.ts";
 import { AppError, isAppError } from "../errors.ts";
 import { threadNotFound } from "../threads/state.ts";
-import { insertThread, lockThread, selectThreadVersion, type ThreadRow } from "../threads/threads.sql.ts";
+import {
+  insertThread,
+  lockThread,
+  selectThreadVersion,
+  type ThreadRow,
+  type Ttl,
+} from "../threads/threads.sql.ts";
+import { whenDeleted } from "../threads/when-deleted.ts";
+import { type Caller, mergeConfig, mergeContext, toAuthFields } from "./merge-config.ts";
+import { findRun, toOnce } from "./once.ts";
 import type { RunCommand, RunConfig, RunKwargs, StreamMode } from "./run-kwargs.ts";
 import {
   addRun,
-  deletePending,
   insertRun,
-  interruptPending,
-  lockIdempotencyKey,
   type MultitaskStrategy,
   markThreadBusy,
   type NewRun,
   type RunRow,
-  requestCancel,
-  selectRunByKey,
   selectUnfinished,
 } from "./runs.sql.ts";
+import { deletePending, interruptPending, requestCancel } from "./stop-runs.sql.ts";
 
 export interface RunRequest {
   /** Undefined: a stateless run, on a thread of its own. */
   readonly threadId: string | undefined;
+  /** What limits the caller to some threads. */
+  readonly scope?: Scope;
+  /** What limits the caller to some assistants. */
+  readonly assistantScope?: Scope;
+  /** Who asks: told to the graph in `configurable.langgraph_auth_user`. */
+  readonly caller?: Caller | undefined;
   /** Assistant id or graph name. */
   readonly assistantId: string;
   readonly input: unknown;
@@ -39,9 +50,15 @@ export interface RunRequest {
   readonly interruptBefore?: "*" | readonly string[] | undefined;
   readonly interruptAfter?: "*" | readonly string[] | undefined;
   readonly checkpoint?: RunKwargs["checkpoint"];
+  /** Fail, and leave the thread as it is, when the command answers an interrupt that is not waiting. */
+  readonly strictResume?: boolean | undefined;
+  /** Whether the graph's stream transformers watch the run. */
+  readonly transform?: boolean | undefined;
   readonly multitaskStrategy: MultitaskStrategy;
   readonly ifNotExists: "create" | "reject";
   readonly onCompletion: "delete" | "keep";
+  /** Whom to tell of its end (`webhooks/target.ts`). */
+  readonly webhook?: string | undefined;
   readonly afterSeconds: number;
   /** Sent again with the same key, the request gets the run that it has made the first time. */
   readonly idempotencyKey?: string | undefined;
@@ -57,39 +74,73 @@ export interface CreatedRun {
   readonly stopped: readonly string[];
 }
 
-/** @throws AppError assistant_not_found, thread_not_found, run_in_progress, idempotency_key_reused */
+interface CreateDeps {
+  readonly assistants: Assistants;
+  /** What a thread that is made for the run gets. */
+  readonly ttl: Ttl | undefined;
+}
+
+/** @throws AppError assistant_not_found, thread_not_found, thread_being_deleted, run_in_progress, idempotency_key_reused */
 export async function createRun(
-  { db, assistants }: { db: Database; assistants: Assistants },
+  { db, assistants, ttl }: CreateDeps & { db: Database },
   request: RunRequest,
 ): Promise<CreatedRun> {
-  const assistant = await assistants.get(request.assistantId).catch((error: unknown) => {
+  const assistant = await findAssistant(assistants, request);
+  const added = request.idempotencyKey === undefined ? await addToIdle(db, request, assistant) : undefined;
+  if (added) return { run: added, isNew: true, stopped: [] };
+  return whenDeleted(() => db.transaction((tx) => addRunIn(tx, request, assistant, ttl)));
+}
+
+/** The same in the caller's transaction: the run is there when that is committed. @throws AppError as `createRun` does */
+export async function createRunIn(
+  tx: Queryable,
+  { assistants, ttl }: CreateDeps,
+  request: RunRequest,
+): Promise<CreatedRun> {
+  return addRunIn(tx, request, await findAssistant(assistants, request), ttl);
+}
+
+const findAssistant = (
+  assistants: Assistants,
+  { assistantId, assistantScope }: RunRequest,
+): Promise<AssistantRow> =>
+  assistants.get(assistantId, assistantScope).catch((error: unknown) => {
     if (!isAppError(error, "assistant_not_found")) throw error;
     throw new AppError(
       "assistant_not_found",
-      `No assistant found for "${request.assistantId}". Make sure the assistant ID is for a valid assistant or a valid graph ID.`,
+      `No assistant found for "${assistantId}". Make sure the assistant ID is for a valid assistant or a valid graph ID.`,
     );
   });
+
+async function addRunIn(
+  tx: Queryable,
+  request: RunRequest,
+  assistant: AssistantRow,
+  ttl: Ttl | undefined,
+): Promise<CreatedRun> {
   const once = toOnce(request);
-  const added = once ? undefined : await addToIdle(db, request, assistant);
-  if (added) return { run: added, isNew: true, stopped: [] };
-  return db.transaction(async (tx) => {
-    const before = once && (await findRun(tx, once));
-    if (before) return { run: before, isNew: false, stopped: [] };
-    const thread = await takeOrMakeThread(tx, request);
-    const unfinished = await selectUnfinished(tx, thread.thread_id);
-    const stopped =
-      unfinished.length === 0 ? [] : await applyStrategy(tx, request.multitaskStrategy, unfinished);
-    const { run, identity, config } = toNewRun(request, assistant, thread);
-    if (unfinished.length === 0) await markThreadBusy(tx, thread.thread_id, identity, config);
-    const [row] = await insertRun(tx, {
-      ...run,
-      idempotencyKey: once?.key ?? null,
-      requestDigest: once?.digest ?? null,
-    });
-    if (!row) throw new Error("the run was not inserted");
-    return { run: row, isNew: true, stopped };
+  const before = once && (await findRun(tx, once));
+  if (before) return { run: before, isNew: false, stopped: [] };
+  const thread = await takeOrMakeThread(tx, request, ttl);
+  const unfinished = await selectUnfinished(tx, thread.thread_id);
+  const stopped =
+    unfinished.length === 0 ? [] : await applyStrategy(tx, request.multitaskStrategy, unfinished);
+  const { run, identity, config } = toNewRun(request, assistant, thread);
+  if (unfinished.length === 0) await markThreadBusy(tx, thread.thread_id, identity, config);
+  const [row] = await insertRun(tx, {
+    ...run,
+    idempotencyKey: once?.key ?? null,
+    requestDigest: once?.digest ?? null,
   });
+  if (!row) throw researchInProgress();
+  return { run: row, isNew: true, stopped };
 }
+
+const researchInProgress = () =>
+  new AppError(
+    "run_in_progress",
+    "Thread is already running deep research. Wait for it to finish, or stop it.",
+  );
 
 /** The short way, in two statements instead of six: for a thread on which nothing else happens now. */
 async function addToIdle(
@@ -97,7 +148,8 @@ async function addToIdle(
   request: RunRequest,
   assistant: AssistantRow,
 ): Promise<RunRow | undefined> {
-  const [thread] = request.threadId === undefined ? [] : await selectThreadVersion(db, request.threadId);
+  const [thread] =
+    request.threadId === undefined ? [] : await selectThreadVersion(db, request.threadId, request.scope);
   if (!thread || thread.status === "busy") return undefined;
   const { run, identity, config } = toNewRun(request, assistant, thread);
   const [row] = await addRun(db, { version: thread.version, metadata: identity, config }, run);
@@ -106,16 +158,23 @@ async function addToIdle(
 
 function toNewRun(request: RunRequest, assistant: AssistantRow, thread: ThreadRow) {
   const runId = uuidV7();
-  const config = mergeConfig(mergeConfig(assistant.config, thread.config), request.config ?? {});
   const identity = { graph_id: assistant.graph_id, assistant_id: assistant.assistant_id };
   const { thread_id } = thread;
+  // What the thread keeps for those who read its state later, and what of it later runs go by.
+  const config = mergeConfig(assistant.config, thread.config, request.config);
   const run: NewRun = {
     runId,
     threadId: thread_id,
     assistantId: assistant.assistant_id,
     kwargs: toKwargs(request, assistant, {
-      ...config,
-      configurable: { ...config.configurable, ...request.headers, run_id: runId, thread_id, ...identity },
+      ...mergeConfig(assistant.config, request.config),
+      configurable: {
+        ...mergeConfig(config, { configurable: request.headers }).configurable,
+        ...toAuthFields(request.caller, config),
+        run_id: runId,
+        thread_id,
+        ...identity,
+      },
     }),
     metadata: { ...assistant.metadata, ...thread.metadata, ...request.metadata, ...identity },
     multitaskStrategy: request.multitaskStrategy,
@@ -124,47 +183,30 @@ function toNewRun(request: RunRequest, assistant: AssistantRow, thread: ThreadRo
   return { run, identity, config };
 }
 
-interface Once {
-  readonly key: string;
-  readonly digest: string;
-}
-
-/** A key counts for its thread; those of stateless runs are one space. */
-function toOnce({ idempotencyKey, headers: _, ...request }: RunRequest): Once | undefined {
-  if (idempotencyKey === undefined) return undefined;
-  const digest = createHash("sha256").update(JSON.stringify(request)).digest("base64url");
-  return { key: `${request.threadId ?? ""}:${idempotencyKey}`, digest };
-}
-
-async function findRun(tx: Queryable, { key, digest }: Once): Promise<RunRow | undefined> {
-  await lockIdempotencyKey(tx, key);
-  const [found] = await selectRunByKey(tx, key);
-  if (!found) return undefined;
-  const { request_digest, ...run } = found;
-  if (request_digest === digest) return run;
-  throw new AppError(
-    "idempotency_key_reused",
-    "Another request was sent with this Idempotency-Key. Take a new key for each request.",
-  );
-}
-
 async function takeOrMakeThread(
   tx: Queryable,
-  { threadId, ifNotExists, metadata }: RunRequest,
+  request: RunRequest,
+  ttl: Ttl | undefined,
 ): Promise<ThreadRow> {
+  const { threadId, scope, ifNotExists, metadata } = request;
   if (threadId !== undefined) {
-    const [thread] = await lockThread(tx, threadId);
+    const [thread] = await lockThread(tx, threadId, scope);
     if (thread) return thread;
     if (ifNotExists === "reject") throw threadNotFound(threadId);
   }
   const id = threadId ?? uuidV7();
-  const [made] = await insertThread(tx, id, metadata ?? {});
+  const [made] = await insertThread(tx, id, metadata ?? {}, isTemporary(request) ? undefined : ttl);
   if (made) return made;
-  // Another request made it between the look and the insert.
-  const [thread] = await lockThread(tx, id);
+  // Another request made it between the look and the insert, or it is somebody else's.
+  const [thread] = await lockThread(tx, id, scope);
   if (!thread) throw threadNotFound(id);
   return thread;
 }
+
+const isTemporary = ({ threadId, onCompletion }: RunRequest) =>
+  threadId === undefined && onCompletion === "delete";
+/** The `cancel_reason` of runs that a newer one stops. */
+const NEWER_RUN = "multitask: a newer run of the thread has stopped it";
 
 async function applyStrategy(
   tx: Queryable,
@@ -181,12 +223,12 @@ async function applyStrategy(
     case "enqueue":
       return [];
     case "interrupt":
-      await interruptPending(tx, ids);
-      await requestCancel(tx, ids, "interrupt");
+      await interruptPending(tx, ids, NEWER_RUN);
+      await requestCancel(tx, ids, "interrupt", NEWER_RUN);
       return ids;
     case "rollback":
       await deletePending(tx, ids);
-      await requestCancel(tx, ids, "rollback");
+      await requestCancel(tx, ids, "rollback", NEWER_RUN);
       return ids;
   }
 }
@@ -202,23 +244,9 @@ function toKwargs(request: RunRequest, assistant: AssistantRow, config: RunConfi
     interrupt_before: request.interruptBefore,
     interrupt_after: request.interruptAfter,
     checkpoint: request.checkpoint,
-    temporary: request.threadId === undefined && request.onCompletion === "delete",
+    webhook: request.webhook,
+    strict_resume: request.strictResume,
+    transform: request.transform,
+    temporary: isTemporary(request),
   };
-}
-
-/** Later wins; `configurable` is merged key by key. A client's `__` keys are LangGraph's own and are left out. */
-function mergeConfig(base: RunConfig, over: RunConfig): RunConfig {
-  const configurable = Object.entries({ ...base.configurable, ...over.configurable });
-  return {
-    ...base,
-    ...over,
-    configurable: Object.fromEntries(configurable.filter(([key]) => !key.startsWith("__"))),
-  };
-}
-
-const isRecord = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
-
-function mergeContext(base: Record<string, unknown>, over: unknown): unknown {
-  if (over === undefined) return Object.keys(base).length > 0 ? base : undefined;
-  return isRecord(over) ? { ...base, ...(over as object) } : over;
 }

@@ -7,13 +7,17 @@ import { isAppError } from "../errors.ts";
 import { selectLastSeq } from "../events/event-log.sql.ts";
 import { type EventLog, type EventWriter, LostRunError } from "../events/event-log.ts";
 import type { Hub } from "../events/hub.ts";
-import { watchStates } from "../events/state-frames.ts";
+import { type StateFrames, watchStates } from "../events/state-frames.ts";
 import { toWireJson } from "../events/wire-json.ts";
 import type { Graph } from "../graphs/graph.ts";
+import type { OpenStore } from "../graphs/open-store.ts";
 import type { Graphs } from "../graphs/registry.ts";
+import type { Topologies } from "../graphs/topology.ts";
 import { dropUnreadableWrites } from "../threads/pending-writes.ts";
 import { takeThread } from "../threads/threads.sql.ts";
-import { toInvocation } from "./invocation.ts";
+import { type Chunk, toChunk } from "./graph-chunks.ts";
+import { type OfferServices, streamGraph, toInvocation } from "./invocation.ts";
+import type { OpenCalls, RunCalls } from "./open-calls.ts";
 import { deleteRunWithCheckpoints } from "./roll-back.sql.ts";
 import {
   type CancelAction,
@@ -22,9 +26,12 @@ import {
   finishRun,
   type RunError,
   releaseRun,
-  settleThread,
 } from "./runs.sql.ts";
-import { isWanted, toFrame } from "./stream-frames.ts";
+import type { OpenSaves, Saves } from "./saves.ts";
+import { settleThread } from "./stop-runs.sql.ts";
+import { createRenderer } from "./stream-frames.ts";
+import { checkResume, UnknownInterruptError } from "./strict-resume.ts";
+import type { OpenTransform, Transform } from "./transform.ts";
 
 type StopKind = CancelAction | "lost" | "late" | "shutdown";
 
@@ -47,6 +54,12 @@ export interface ExecuteDeps {
   readonly checkpointer: Checkpointer;
   readonly events: EventLog;
   readonly hub: Hub;
+  readonly openStore: OpenStore;
+  readonly openTransform: OpenTransform;
+  readonly calls: OpenCalls;
+  readonly offer: OfferServices;
+  readonly openSaves: OpenSaves;
+  readonly topologies: Topologies;
   readonly log: Logger;
 }
 
@@ -58,34 +71,57 @@ const MAX_ATTEMPTS = 10;
 
 type Outcome = Pick<FinishedRun, "status" | "error" | "threadStatus" | "interrupts">;
 
+/** How a run has left this worker. `failed`: it could not be ended, and its lease runs out. */
+export type RunEnd = FinishedRun["status"] | "rolled_back" | "lost" | "released" | "failed";
+
 /** Returns when the run has ended, was given back, or was lost to another worker. Never throws. */
-export async function executeRun(deps: ExecuteDeps, run: ClaimedRun, signal: AbortSignal): Promise<void> {
+export async function executeRun(deps: ExecuteDeps, run: ClaimedRun, signal: AbortSignal): Promise<RunEnd> {
+  const calls = deps.calls.watch(run);
+  const end = await attempt(deps, run, calls, signal);
+  calls.end(end);
+  return end;
+}
+
+async function attempt(
+  deps: ExecuteDeps,
+  run: ClaimedRun,
+  calls: RunCalls,
+  signal: AbortSignal,
+): Promise<RunEnd> {
   const log = deps.log.child({ run_id: run.run_id, thread_id: run.thread_id });
   try {
     const nextSeq = run.attempt > 1 ? (await selectLastSeq(deps.patient, run.run_id)) + 1 : 0;
     const writer = deps.events.open(run.run_id, run.fencing_token, nextSeq);
     writer.append("metadata", toWireJson({ run_id: run.run_id, attempt: run.attempt }));
-    const outcome = await runGraph(deps, run, writer, signal);
+    const outcome = await runGraph(deps, run, { writer, calls, signal });
     await finish(deps, run, writer, outcome);
     log.info({ status: outcome.status, attempt: run.attempt }, "run finished");
+    return outcome.status;
   } catch (error) {
     // Whatever fails in here: the lease runs out, and another attempt is made.
-    await stop(deps, run, error).catch((failure: unknown) => log.error(failure, "run could not be finished"));
+    return await stop(deps, run, error).catch((failure: unknown) => {
+      log.error(failure, "run could not be finished");
+      return "failed" as const;
+    });
   } finally {
     deps.hub.wake(run.run_id);
   }
 }
 
 /** What is left to do when a run ended otherwise than by its graph. @throws the error it does not know */
-async function stop({ db, patient, log }: ExecuteDeps, run: ClaimedRun, error: unknown): Promise<void> {
+async function stop({ db, patient, log }: ExecuteDeps, run: ClaimedRun, error: unknown): Promise<RunEnd> {
   const { run_id, thread_id, fencing_token: token } = run;
   if (isLost(error)) {
     log.warn({ run_id }, "run lost to another worker");
-  } else if (error instanceof StopRun && (error.kind === "shutdown" || error.kind === "late")) {
+    return "lost";
+  }
+  if (error instanceof StopRun && (error.kind === "shutdown" || error.kind === "late")) {
     // Late: perhaps nobody has taken it yet, because the database was away for all. Then it has ended no worker.
     await releaseRun(patient, run);
     log.info({ run_id }, "run given back to the queue");
-  } else if (error instanceof StopRun && error.kind === "rollback") {
+    return "released";
+  }
+  if (error instanceof StopRun && error.kind === "rollback") {
     await db.transaction(async (tx) => {
       // First the token: a checkpoint that the stopped graph is still writing must not come after the deletion.
       await takeThread(tx, thread_id);
@@ -93,21 +129,24 @@ async function stop({ db, patient, log }: ExecuteDeps, run: ClaimedRun, error: u
       await settleThread(tx, thread_id);
     });
     log.info({ run_id }, "run rolled back");
-  } else if (isOutage(error, run)) {
-    await releaseRun(patient, run);
-    log.warn({ run_id, err: error }, "run given back to the queue");
-  } else throw error;
+    return "rolled_back";
+  }
+  if (!isOutage(error, run)) throw error;
+  await releaseRun(patient, run);
+  log.warn({ run_id, err: error }, "run given back to the queue");
+  return "released";
 }
 
 /** Runs the graph; its own failure is an outcome. @throws StopRun, FencedError, LostRunError, database_unavailable */
 async function runGraph(
-  { db, graphs, checkpointer, log }: ExecuteDeps,
+  { db, graphs, checkpointer, openStore, openTransform, openSaves, topologies, offer, log }: ExecuteDeps,
   run: ClaimedRun,
-  writer: EventWriter,
-  signal: AbortSignal,
+  { writer, calls, signal }: { writer: EventWriter; calls: RunCalls; signal: AbortSignal },
 ): Promise<Outcome> {
   const { kwargs } = run;
   let graph: Graph | undefined;
+  let transform: Transform | undefined;
+  let saves: Saves | undefined;
   const states = kwargs.stream_mode.includes("values")
     ? watchStates(checkpointer, {
         threadId: run.thread_id,
@@ -121,19 +160,43 @@ async function runGraph(
       accessContext: "threads.create_run",
       executionRuntime: { context: kwargs.context },
     });
-    const { input, options } = await toInvocation(run, checkpointer);
+    const { version: graphVersion } = await topologies.of(graph);
+    const { input, options } = await toInvocation(run, checkpointer, { offer, graphVersion });
+    saves = openSaves(run);
+    if (input !== null) await checkResume(graph, run);
+    const store = openStore({
+      identity: kwargs.config.configurable?.langgraph_auth_user_id,
+      fence: { threadId: run.thread_id, token: run.fencing_token },
+    });
     let interrupted = false;
-    for await (const chunk of await graph.stream(input, { ...options, signal })) {
-      const frame = toFrame(chunk);
-      if (frame.namespace.length === 0 && isInterrupt(frame.data)) interrupted = true;
-      if (isWanted(frame, kwargs.stream_mode)) {
-        const rendered =
-          frame.mode === "values" ? await states?.render(frame.namespace, frame.data) : undefined;
-        writer.append(frame.event, rendered?.data ?? toWireJson(frame.data), rendered?.pointer);
+    const render = createRenderer(kwargs.stream_mode);
+    if (kwargs.transform) {
+      const place = { runId: run.run_id, graphName: String(run.metadata.graph_id) };
+      transform = openTransform(graph, place, (namespace, data) =>
+        writer.append(["custom", ...namespace].join("|"), toWireJson(data)),
+      );
+    }
+    for await (const part of await streamGraph(
+      graph,
+      input,
+      { ...options, store, signal },
+      kwargs.stream_mode,
+    )) {
+      const chunk = toChunk(part);
+      calls.read(chunk);
+      if (chunk.namespace.length === 0 && isInterrupt(chunk)) interrupted = true;
+      for (const { event, data } of render(chunk)) {
+        const rendered = data === chunk.data ? await renderState(states, chunk) : undefined;
+        const json = rendered?.data ?? toWireJson(data);
+        writer.append(event, json, rendered?.pointer);
+        transform?.push(chunk, { event, data: json });
       }
       await writer.ready();
+      await saves?.ready();
     }
     signal.throwIfAborted();
+    await transform?.end();
+    if (interrupted) await saves?.interrupted();
     return {
       status: "success",
       error: null,
@@ -141,11 +204,18 @@ async function runGraph(
       interrupts: interrupted ? await readInterrupts(graph, run.thread_id) : {},
     };
   } catch (error) {
+    transform?.fail(error);
     if (signal.aborted && signal.reason instanceof StopRun) {
       if (signal.reason.kind !== "interrupt") throw signal.reason;
       return { status: "interrupted", error: null, threadStatus: "idle", interrupts: {} };
     }
     if (isLost(error) || isOutage(error, run)) throw error;
+    if (error instanceof UnknownInterruptError) {
+      const { pending } = error;
+      writer.append("error", toWireJson(error.toRunError()));
+      const threadStatus = Object.keys(pending).length > 0 ? "interrupted" : "idle";
+      return { status: "error", error: error.toRunError(), threadStatus, interrupts: pending };
+    }
     const shown = toRunError(error);
     logFailure(log, run, error, shown);
     if (graph) await dropUnreadableWrites({ db, graph, token: run.fencing_token }, toPlace(run));
@@ -153,6 +223,7 @@ async function runGraph(
     return { status: "error", error: shown, threadStatus: "error", interrupts: {} };
   } finally {
     states?.close();
+    await saves?.close();
   }
 }
 
@@ -189,7 +260,15 @@ const isLost = (error: unknown) =>
 const isOutage = (error: unknown, run: ClaimedRun) =>
   isAppError(error, "database_unavailable") && run.attempt < MAX_ATTEMPTS;
 
-const isInterrupt = (data: unknown) => typeof data === "object" && data !== null && "__interrupt__" in data;
+const isInterrupt = ({ mode, data }: Chunk) =>
+  mode === "values" && typeof data === "object" && data !== null && "__interrupt__" in data;
+
+/** What holds the thread's state, which the log does not repeat: states, and the inputs of tasks. */
+async function renderState(states: StateFrames | undefined, { mode, namespace, data }: Chunk) {
+  if (mode === "values") return states?.render(namespace, data);
+  const isTask = mode === "tasks" && typeof data === "object" && data !== null && "input" in data;
+  return isTask ? states?.renderWithin(namespace, data, "input") : undefined;
+}
 
 async function readInterrupts(graph: Graph, threadId: string): Promise<Record<string, unknown>> {
   const { tasks } = await graph.getState({ configurable: { thread_id: threadId } });

@@ -15,7 +15,7 @@ interface ResultSources {
 /** From the run's last states, else (none was streamed, or they are deleted) from the thread as it is now. */
 export async function readResult(
   { db, checkpointer, states }: ResultSources,
-  { run_id, thread_id }: RunRow,
+  { run_id, thread_id }: Pick<RunRow, "run_id" | "thread_id">,
 ): Promise<unknown> {
   const read = async (stored: Awaited<ReturnType<typeof selectLastValues>>[number] | undefined) => {
     const data = stored && (await readData(checkpointer, thread_id, stored));

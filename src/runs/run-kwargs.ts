@@ -1,12 +1,24 @@
 // What a run was asked to do, as it is stored and shown (`kwargs` of the LangGraph API).
 
-export const STREAM_MODES = ["values", "updates", "messages-tuple", "custom"] as const;
+export const STREAM_MODES = [
+  "values",
+  "updates",
+  "messages",
+  "messages-tuple",
+  "events",
+  "debug",
+  "tasks",
+  "checkpoints",
+  "custom",
+  "tools",
+] as const;
 export type StreamMode = (typeof STREAM_MODES)[number];
 
 export interface RunConfig {
   readonly tags?: readonly string[] | undefined;
   readonly recursion_limit?: number | undefined;
   readonly configurable?: Record<string, unknown> | undefined;
+  readonly metadata?: Record<string, unknown> | undefined;
   readonly [key: string]: unknown;
 }
 
@@ -29,6 +41,11 @@ export interface RunKwargs {
   readonly checkpoint?:
     | { checkpoint_id?: string | undefined; checkpoint_ns?: string | undefined; checkpoint_map?: unknown }
     | undefined;
+  /** An http(s) URL, or a path on this server, to tell of the run's end. */
+  readonly webhook?: string | undefined;
+  readonly strict_resume?: boolean | undefined;
+  /** The graph's stream transformers watch the run, as the newer thread protocol has it. */
+  readonly transform?: boolean | undefined;
   /** The run has no thread of its own: when it has ended, its thread is deleted. */
   readonly temporary: boolean;
 }

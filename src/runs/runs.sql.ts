@@ -1,5 +1,6 @@
 // The statements on runs. Claiming and finishing are functions of the schema (migrations/0001_initial.sql).
 import type { Queryable } from "../db/database.ts";
+import { inScope, type Scope } from "../db/scope.ts";
 import { storableJson } from "../db/storable-json.ts";
 import type { NewEvent } from "../events/event-log.sql.ts";
 import { toWireJson } from "../events/wire-json.ts";
@@ -12,6 +13,8 @@ export type CancelAction = "interrupt" | "rollback";
 export interface RunError {
   readonly error: string;
   readonly message: string;
+  /** What else there is to know, by the kind of error. */
+  readonly [field: string]: unknown;
 }
 
 export interface RunRow {
@@ -23,6 +26,8 @@ export interface RunRow {
   readonly metadata: Record<string, unknown>;
   readonly multitask_strategy: MultitaskStrategy;
   readonly error: RunError | null;
+  /** Why it was told to stop. */
+  readonly cancel_reason: string | null;
   readonly created_at: Date;
   readonly updated_at: Date;
 }
@@ -38,7 +43,7 @@ export interface ClaimedRun extends RunRow {
 }
 
 const COLUMNS =
-  "run_id, thread_id, assistant_id, status, kwargs, metadata, multitask_strategy, error, created_at, updated_at";
+  "run_id, thread_id, assistant_id, status, kwargs, metadata, multitask_strategy, error, cancel_reason, created_at, updated_at";
 
 export async function claimRun(
   db: Queryable,
@@ -144,7 +149,7 @@ export async function finishRun(db: Queryable, run: FinishedRun): Promise<Finish
       run.status,
       run.error === null ? null : JSON.stringify(run.error),
       run.threadStatus,
-      run.error?.message ?? null,
+      run.threadStatus === "error" ? (run.error?.message ?? null) : null,
       storableJson(toWireJson(run.interrupts)),
       run.keepSeconds,
       run.events.map((event) => event.seq),
@@ -166,6 +171,10 @@ export interface NewRun {
   readonly afterSeconds: number;
 }
 
+/**
+ * No row when the run is marked as deep research (`metadata.isDeepResearch`) and the thread has another such run that is
+ * unfinished and that nobody has told to stop.
+ */
 export const insertRun = (
   db: Queryable,
   run: NewRun & { idempotencyKey: string | null; requestDigest: string | null },
@@ -176,6 +185,8 @@ export const insertRun = (
        idempotency_key, request_digest)
      values ($1::uuid, $2::uuid, $3::uuid, $4::json, $5::jsonb, $6::text,
        clock_timestamp() + make_interval(secs => $7::double precision), $8::text, $9::text)
+     on conflict (thread_id)
+       where finished_at is null and cancel_action is null and metadata -> 'isDeepResearch' = 'true' do nothing
      returning ${COLUMNS}`,
     [
       run.runId,
@@ -232,11 +243,19 @@ export const markThreadBusy = (db: Queryable, threadId: string, metadata: object
     [threadId, metadata, config],
   );
 
-export const selectRun = (db: Queryable, threadId: string, runId: string) =>
-  db.query<RunRow>(`select ${COLUMNS} from heddle.runs where thread_id = $1::uuid and run_id = $2::uuid`, [
-    threadId,
-    runId,
-  ]);
+/** That of the caller's threads; of any thread when none is named. */
+export const selectRun = (db: Queryable, threadId: string | undefined, runId: string, scope?: Scope) =>
+  db.query<RunRow>(
+    `select ${COLUMNS} from heddle.runs r
+     where run_id = $2::uuid and ($1::uuid is null or thread_id = $1::uuid) and ${ofThreadInScope(3)}`,
+    [threadId, runId, scope],
+  );
+
+/** For a statement on `heddle.runs r`. */
+export const ofThreadInScope = (parameter: number) =>
+  `($${parameter}::jsonb is null or exists (
+     select 1 from heddle.threads t where t.thread_id = r.thread_id and ${inScope(parameter, "t.metadata")}
+   ))`;
 
 /** Newest first. */
 export const selectRuns = (
@@ -255,38 +274,5 @@ export const selectUnfinished = (db: Queryable, threadId: string) =>
   db.query<{ run_id: string; status: RunStatus }>(
     `select run_id, status from heddle.runs
      where thread_id = $1::uuid and finished_at is null order by run_number`,
-    [threadId],
-  );
-
-/** Ends runs that nobody has started. */
-export const interruptPending = (db: Queryable, runIds: readonly string[]) =>
-  db.query<{ run_id: string }>(
-    `update heddle.runs set status = 'interrupted', updated_at = clock_timestamp()
-     where run_id = any ($1::uuid[]) and status = 'pending' returning run_id`,
-    [runIds],
-  );
-
-export const deletePending = (db: Queryable, runIds: readonly string[]) =>
-  db.query<{ run_id: string }>(
-    "delete from heddle.runs where run_id = any ($1::uuid[]) and status = 'pending' returning run_id",
-    [runIds],
-  );
-
-/** Tells the worker that has a run to stop it; it reads this when it renews its lease at the latest. */
-export const requestCancel = (db: Queryable, runIds: readonly string[], action: CancelAction) =>
-  db.query<{ run_id: string }>(
-    `update heddle.runs set cancel_action = $2::text
-     where run_id = any ($1::uuid[]) and status = 'running' returning run_id`,
-    [runIds, action],
-  );
-
-/** After a pending run is gone: the thread is idle unless another run waits. */
-export const settleThread = (db: Queryable, threadId: string) =>
-  db.query(
-    `update heddle.threads t set status = 'idle', updated_at = clock_timestamp()
-     where t.thread_id = $1::uuid and t.status = 'busy'
-       and not exists (
-         select 1 from heddle.runs r where r.thread_id = t.thread_id and r.finished_at is null
-       )`,
     [threadId],
   );

@@ -1,34 +1,41 @@
-// From what the graph streams to the named events of the LangGraph API, `values`, `updates`, `messages`, `custom`; a
-// subgraph's events carry its namespace, `updates|child:<task id>`.
+// From what the graph streams to the named events of the LangGraph API: one event for each chunk of a mode that was
+// asked for, and those of `messages`, which LangGraph does not know. A subgraph's events carry its namespace,
+// `updates|child:<task id>`.
+import { showCheckpoint, showDebug, showTask } from "./debug-frames.ts";
+import { type Chunk, type Frame, TO_LANGGRAPH } from "./graph-chunks.ts";
+import { createMessageFrames } from "./message-frames.ts";
 import type { StreamMode } from "./run-kwargs.ts";
 
-/** LangGraph's name of a stream mode. */
-const TO_LANGGRAPH = {
-  values: "values",
-  updates: "updates",
-  "messages-tuple": "messages",
-  custom: "custom",
-} as const;
-
-export interface Frame {
-  readonly mode: (typeof TO_LANGGRAPH)[StreamMode];
-  readonly namespace: readonly string[];
-  readonly event: string;
-  readonly data: unknown;
+/** Turns the chunks of one attempt, in order, into the events that its client asked for. */
+export function createRenderer(modes: readonly StreamMode[]): (chunk: Chunk) => readonly Frame[] {
+  const shown = new Set<Chunk["mode"]>(
+    modes.flatMap((mode) => (mode === "events" ? mode : mode === "messages" ? [] : TO_LANGGRAPH[mode])),
+  );
+  const renderMessages = modes.includes("messages") ? createMessageFrames() : () => [];
+  /** LangGraph sends the place of a state in the history, without the state, before the state itself. */
+  const isShown = ({ mode, data }: Chunk) =>
+    mode === "checkpoints" && !isObject(data, "values")
+      ? shown.has("values") && !shown.has("checkpoints")
+      : shown.has(mode);
+  return (chunk) => {
+    const { mode, namespace } = chunk;
+    if (!isShown(chunk)) return renderMessages(chunk);
+    return [{ event: [mode, ...namespace].join("|"), data: show(chunk) }, ...renderMessages(chunk)];
+  };
 }
 
-/** The modes to run the graph with: what was asked for, and `values`, which tell the result and interrupts. */
-export const toLanggraphModes = (modes: readonly StreamMode[]) => [
-  ...new Set(["values" as const, ...modes.map((mode) => TO_LANGGRAPH[mode])]),
-];
-
-/** A chunk of `graph.stream` with several modes: [mode, data], or [namespace, mode, data] with subgraphs. */
-export function toFrame(chunk: unknown): Frame {
-  if (!Array.isArray(chunk)) throw new TypeError("a chunk of several stream modes is an array");
-  const [namespace, mode, data] = chunk.length === 3 ? chunk : [[], ...chunk];
-  return { namespace, mode, data, event: [mode, ...namespace].join("|") };
+function show({ mode, data }: Chunk): unknown {
+  switch (mode) {
+    case "debug":
+      return showDebug(data);
+    case "tasks":
+      return showTask(data);
+    case "checkpoints":
+      return showCheckpoint(data);
+    default:
+      return data;
+  }
 }
 
-/** Whether the client asked for frames of this kind. */
-export const isWanted = (frame: Frame, modes: readonly StreamMode[]) =>
-  modes.some((mode) => TO_LANGGRAPH[mode] === frame.mode);
+const isObject = (value: unknown, field: string) =>
+  typeof value === "object" && value !== null && field in value;

@@ -1,5 +1,6 @@
 // Copies the checkpoints of a thread from one PostgresSaver's tables to another's, in a transaction of the caller's.
 import {
+  BATCH,
   type BlobName,
   type CheckpointRow,
   insertBlobs,
@@ -15,9 +16,6 @@ import type { VersionChange } from "../db/stock-versions.ts";
 
 /** Why a thread is not copied; nothing of it was changed. The message says what to do. */
 export class TransferError extends Error {}
-
-/** Rows read at once. A value of a channel may be large. */
-const PAGE = 50;
 
 /**
  * Adds the checkpoints that `to` does not have yet.
@@ -88,5 +86,5 @@ async function checkTypes(from: ThreadRows): Promise<void> {
 const keyOf = (row: CheckpointRow) => JSON.stringify([row.checkpoint_ns, row.checkpoint_id]);
 
 function* inPages<Item>(items: readonly Item[]): Generator<Item[]> {
-  for (let start = 0; start < items.length; start += PAGE) yield items.slice(start, start + PAGE);
+  for (let start = 0; start < items.length; start += BATCH) yield items.slice(start, start + BATCH);
 }

@@ -1,127 +1,145 @@
-// The state of a thread: read at its newest or an earlier checkpoint, changed from outside, listed as history.
-import type { RunnableConfig } from "@langchain/core/runnables";
-import { FENCE_KEY, FencedError } from "../db/checkpointer.ts";
+// The state of a thread: read at its newest or an earlier checkpoint, listed as history. How it is changed is in
+// update-state.ts.
+import type { Checkpointer } from "../db/checkpointer.ts";
 import type { Database } from "../db/database.ts";
-import { AppError } from "../errors.ts";
+import type { Scope } from "../db/scope.ts";
+import { AppError, isAppError } from "../errors.ts";
 import type { Graph } from "../graphs/graph.ts";
 import type { GraphRuntime, Graphs } from "../graphs/registry.ts";
 import { readWithPending } from "./pending-writes.ts";
+import { readValues } from "./read-values.ts";
 import { EMPTY_STATE, type ThreadState, toThreadState } from "./thread-state.ts";
-import { hasUnfinishedRun, lockThread, selectThread, type ThreadRow, takeThread } from "./threads.sql.ts";
+import { selectThread, type ThreadRow } from "./threads.sql.ts";
 
 /** A checkpoint as a client names it; all parts may be missing: the newest of the root graph. */
-interface CheckpointSelector {
+export interface CheckpointSelector {
   readonly checkpoint_id?: string | undefined;
   readonly checkpoint_ns?: string | undefined;
   readonly checkpoint_map?: Record<string, unknown> | undefined;
 }
 
 export interface ThreadStates {
+  /** @throws AppError thread_not_found, checkpoint_not_found, graph_not_loaded */
   get(
     threadId: string,
-    options?: { checkpoint?: CheckpointSelector; subgraphs?: boolean },
+    options?: {
+      checkpoint?: CheckpointSelector | undefined;
+      subgraphs?: boolean | undefined;
+      scope?: Scope;
+    },
   ): Promise<ThreadState>;
+  /** Newest first. @throws AppError thread_not_found, checkpoint_not_found, graph_not_loaded */
   history(
     threadId: string,
     options: {
       limit: number;
-      before?: string;
-      metadata?: Record<string, unknown>;
-      checkpoint?: CheckpointSelector;
+      before?: string | undefined;
+      metadata?: Record<string, unknown> | undefined;
+      checkpoint?: CheckpointSelector | undefined;
+      scope?: Scope;
     },
   ): Promise<ThreadState[]>;
-  /** @throws AppError thread_busy while a run is unfinished, thread_has_no_graph, invalid_request */
-  update(
-    threadId: string,
-    update: { values: unknown; asNode?: string; checkpoint?: CheckpointSelector },
-  ): Promise<RunnableConfig>;
-  /** The thread's state values, or undefined when it has never run. */
-  values(thread: ThreadRow): Promise<unknown>;
+  /**
+   * The newest state values of each of these threads that has run, by thread; in one query for many threads. None for
+   * a thread whose graph cannot be loaded. With `channels`, only these need be right.
+   */
+  values(threads: readonly ThreadRow[], channels?: readonly string[]): Promise<Map<string, unknown>>;
 }
 
-export function createThreadStates({ db, graphs }: { db: Database; graphs: Graphs }): ThreadStates {
-  const find = async (threadId: string): Promise<ThreadRow> => {
-    const [thread] = await selectThread(db, threadId);
+interface StateDeps {
+  readonly db: Database;
+  readonly graphs: Graphs;
+  readonly checkpointer: Checkpointer;
+}
+
+export function createThreadStates({ db, graphs, checkpointer }: StateDeps): ThreadStates {
+  const find = async (threadId: string, scope: Scope) => {
+    const [thread] = await selectThread(db, threadId, scope);
     if (!thread) throw threadNotFound(threadId);
-    return thread;
+    return { thread, graph: await graphOf(graphs, thread, "threads.read") };
   };
 
-  const graphOf = async (thread: ThreadRow, accessContext: GraphRuntime["accessContext"]) => {
-    const { graph_id } = thread.metadata;
-    if (typeof graph_id !== "string" || !graphs.has(graph_id)) return undefined;
-    return graphs.get(graph_id, thread.config, { accessContext, executionRuntime: null });
-  };
-
-  const read = async (graph: Graph, threadId: string, checkpoint: CheckpointSelector, subgraphs: boolean) => {
-    const snapshot = await readWithPending(graph, (readable) =>
-      readable.getState(toConfig(threadId, checkpoint), { subgraphs }),
-    );
-    if (checkpoint.checkpoint_id !== undefined && snapshot.metadata === undefined) {
-      throw new AppError("checkpoint_not_found", `Checkpoint ${checkpoint.checkpoint_id} not found`);
+  /** With the checkpoints of a subgraph that the graph does not know, they are read as its own: it shows what both have. */
+  const locate = async (graph: Graph, threadId: string, checkpoint: CheckpointSelector) => {
+    const config = toConfig(threadId, checkpoint);
+    const { checkpoint_ns = "" } = checkpoint;
+    if (checkpoint_ns === "" || (await hasSubgraph(graph, checkpoint_ns))) return config;
+    if (await checkpointer.getTuple(toConfig(threadId, { checkpoint_ns }))) {
+      return { configurable: { ...config.configurable, __pregel_checkpointer: graph.checkpointer } };
     }
-    return snapshot;
+    throw new AppError("checkpoint_not_found", `There is no checkpoint in "${checkpoint_ns}"`);
   };
+
+  /** One thread of many must not keep the others from being shown. */
+  const readableGraphOf = (thread: ThreadRow) =>
+    graphOf(graphs, thread, "threads.read").catch((error: unknown) => {
+      if (isAppError(error, "graph_not_loaded")) return undefined;
+      throw error;
+    });
 
   return {
-    async get(threadId, { checkpoint = {}, subgraphs = false } = {}) {
-      const thread = await find(threadId);
-      const graph = await graphOf(thread, "threads.read");
+    async get(threadId, { checkpoint = {}, subgraphs = false, scope } = {}) {
+      const { graph } = await find(threadId, scope);
       if (!graph) return EMPTY_STATE;
-      return toThreadState(await read(graph, threadId, checkpoint, subgraphs));
+      const config = await locate(graph, threadId, checkpoint);
+      const snapshot = await readWithPending(graph, (readable) => readable.getState(config, { subgraphs }));
+      if (checkpoint.checkpoint_id !== undefined && snapshot.metadata === undefined) {
+        throw new AppError("checkpoint_not_found", `Checkpoint ${checkpoint.checkpoint_id} not found`);
+      }
+      return toThreadState(snapshot);
     },
 
-    async values(thread) {
-      const graph = await graphOf(thread, "threads.read");
-      if (!graph) return undefined;
-      const snapshot = await read(graph, thread.thread_id, {}, false);
-      return snapshot.metadata === undefined ? undefined : snapshot.values;
+    values: (threads, channels) => {
+      // A new thread has no graph yet, and so nothing to be looked for.
+      const readable = threads.filter(({ metadata }) => metadata.graph_id !== undefined);
+      return readValues({ checkpointer, graphOf: readableGraphOf }, readable, channels);
     },
 
-    async history(threadId, { limit, before, metadata, checkpoint = {} }) {
-      const thread = await find(threadId);
-      const graph = await graphOf(thread, "threads.read");
-      if (!graph) return [];
+    async history(
+      threadId,
+      { limit, before, metadata: { thread_id, ...metadata } = {}, checkpoint = {}, scope },
+    ) {
+      const { graph } = await find(threadId, scope);
+      // Each state shows its thread's id in its metadata, where it is not stored.
+      if (!graph || (thread_id !== undefined && thread_id !== threadId)) return [];
+      const config = await locate(graph, threadId, checkpoint);
       return readWithPending(graph, async (readable) => {
-        const history = readable.getStateHistory(toConfig(threadId, checkpoint), {
+        const history = readable.getStateHistory(config, {
           limit,
           ...(before === undefined ? {} : { before: { configurable: { checkpoint_id: before } } }),
-          ...(metadata === undefined ? {} : { filter: metadata }),
+          ...(Object.keys(metadata).length === 0 ? {} : { filter: metadata }),
         });
         const states: ThreadState[] = [];
         for await (const snapshot of history) states.push(toThreadState(snapshot));
         return states;
       });
     },
-
-    async update(threadId, { values, asNode, checkpoint = {} }) {
-      const { thread, token } = await db.transaction(async (tx) => {
-        const [thread] = await lockThread(tx, threadId);
-        if (!thread) throw threadNotFound(threadId);
-        if (await hasUnfinishedRun(tx, threadId)) throw threadBusy();
-        const [taken] = await takeThread(tx, threadId);
-        if (!taken) throw threadNotFound(threadId);
-        return { thread, token: taken.fencing_token };
-      });
-      const graph = await graphOf(thread, "threads.update");
-      if (!graph) throw new AppError("thread_has_no_graph", `Thread ${threadId} has no graph ID`);
-      const config = toConfig(threadId, checkpoint);
-      try {
-        return await graph.updateState(
-          { configurable: { ...config.configurable, [FENCE_KEY]: token } },
-          values,
-          asNode,
-        );
-      } catch (error) {
-        if (error instanceof FencedError) throw threadBusy();
-        if (!(error instanceof Error) || error instanceof AppError || isFromPostgres(error)) throw error;
-        // The graph does not take it: no such node, or a reducer refuses the values.
-        throw new AppError("invalid_request", error.message, { cause: error });
-      }
-    },
   };
 }
 
-const toConfig = (
+/**
+ * The graph that the thread has run last; undefined when there is none, or langgraph.json does not name it.
+ * @throws AppError graph_not_loaded
+ */
+export async function graphOf(
+  graphs: Graphs,
+  thread: Pick<ThreadRow, "metadata" | "config">,
+  accessContext: GraphRuntime["accessContext"],
+): Promise<Graph | undefined> {
+  const { graph_id } = thread.metadata;
+  if (typeof graph_id !== "string" || !graphs.has(graph_id)) return undefined;
+  return graphs.get(graph_id, thread.config, { accessContext, executionRuntime: null });
+}
+
+/** Whether the graph has this subgraph; one that a node calls by itself is not known to it. */
+export async function hasSubgraph(graph: Graph, checkpointNs: string): Promise<boolean> {
+  const parts = checkpointNs.split("|").filter((part) => !/^\d+$/.test(part));
+  const path = parts.map((part) => part.split(":")[0]).join("|");
+  for await (const [name] of graph.getSubgraphsAsync(path, true)) if (name === path) return true;
+  return false;
+}
+
+export const toConfig = (
   threadId: string,
   { checkpoint_id, checkpoint_ns, checkpoint_map }: CheckpointSelector,
 ) => ({
@@ -133,14 +151,5 @@ const toConfig = (
   },
 });
 
-/** An error that PostgreSQL sent; what it says is for the log. */
-const isFromPostgres = (error: Error) => "severity" in error;
-
 export const threadNotFound = (threadId: string) =>
   new AppError("thread_not_found", `Thread with ID ${threadId} not found`);
-
-const threadBusy = () =>
-  new AppError(
-    "thread_busy",
-    "Thread is busy: it has a run that is pending or running. Wait for it, or cancel it.",
-  );

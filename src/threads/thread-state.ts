@@ -9,11 +9,18 @@ interface CheckpointRef {
   readonly checkpoint_map: unknown;
 }
 
+interface TaskState {
+  readonly id: string;
+  readonly name: string;
+  readonly interrupts: readonly unknown[];
+  readonly [field: string]: unknown;
+}
+
 /** Values and results hold live messages; `toWireJson` flattens them. */
 export interface ThreadState {
   readonly values: unknown;
   readonly next: readonly string[];
-  readonly tasks: readonly unknown[];
+  readonly tasks: readonly TaskState[];
   readonly metadata?: unknown;
   readonly created_at: string | null;
   readonly checkpoint: CheckpointRef | null;
@@ -32,7 +39,13 @@ export const EMPTY_STATE: ThreadState = {
   interrupts: [],
 };
 
-export function toThreadState(snapshot: StateSnapshot): ThreadState {
+export const toThreadState = (snapshot: StateSnapshot): ThreadState => ({
+  ...toState(snapshot),
+  interrupts: snapshot.tasks.flatMap((task) => task.interrupts),
+});
+
+/** The state of a subgraph's task has no `interrupts` of its own: those are its tasks'. */
+function toState(snapshot: StateSnapshot): Omit<ThreadState, "interrupts"> {
   return {
     values: snapshot.values,
     next: snapshot.next,
@@ -42,17 +55,20 @@ export function toThreadState(snapshot: StateSnapshot): ThreadState {
       error: task.error === undefined ? null : toErrorText(task.error),
       interrupts: task.interrupts,
       path: task.path ?? null,
-      checkpoint: isConfig(task.state) ? toCheckpointRef(task.state) : null,
-      state: isSnapshot(task.state) ? toThreadState(task.state) : null,
+      checkpoint: isConfig(task.state) ? toNamespaceRef(task.state) : null,
+      state: isSnapshot(task.state) ? toState(task.state) : null,
       result: task.result ?? null,
     })),
     metadata: snapshot.metadata,
     created_at: snapshot.createdAt ?? null,
     checkpoint: toCheckpointRef(snapshot.config),
     parent_checkpoint: snapshot.parentConfig ? toCheckpointRef(snapshot.parentConfig) : null,
-    interrupts: snapshot.tasks.flatMap((task) => task.interrupts),
   };
 }
+
+/** Task id to its interrupts, as a thread shows them. */
+export const toInterrupts = (tasks: StateSnapshot["tasks"]): Record<string, unknown[]> =>
+  Object.fromEntries(tasks.map((task) => [task.id, task.interrupts]));
 
 function toCheckpointRef(config: RunnableConfig): CheckpointRef | null {
   const { thread_id, checkpoint_id, checkpoint_ns, checkpoint_map } = config.configurable ?? {};
@@ -64,6 +80,12 @@ function toCheckpointRef(config: RunnableConfig): CheckpointRef | null {
     checkpoint_map: checkpoint_map ?? null,
   };
 }
+
+/** A subgraph's checkpoints, the newest of which is meant: its state was not asked for. */
+const toNamespaceRef = ({ configurable: { thread_id, checkpoint_ns } = {} }: RunnableConfig) => ({
+  thread_id,
+  checkpoint_ns,
+});
 
 // A stored error is a record { name, message }; clients read it as JSON text (langgraph-api's form).
 const toErrorText = (error: unknown) =>

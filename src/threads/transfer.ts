@@ -42,19 +42,33 @@ export function importThread(
   const threadId = toThreadId(name);
   return inSnapshot(stock.db, (source) =>
     db.transaction(async (tx) => {
-      const to = { db: tx, schema: "heddle", threadId };
       await insertThread(tx, threadId, threadId === name ? {} : { imported_from: name });
-      await checkIdle(tx, threadId);
-      // Whoever still writes the thread, a run that has lost its lease, writes nothing more.
-      await takeThread(tx, threadId);
       const from = { db: source, schema: stock.schema, threadId: name };
-      const checkpoints = await copyCheckpoints(from, to, toOwnVersions);
-      if (checkpoints > 0) {
-        await describeImportedThread(tx, threadId, { graphId, interrupts: await readInterrupts(to) });
-      }
-      return { threadId, checkpoints };
+      return { threadId, checkpoints: await receiveCheckpoints(tx, from, threadId, graphId) };
     }),
   );
+}
+
+/**
+ * Adds the checkpoints that the thread does not have yet.
+ * @returns how many it were
+ * @throws TransferError
+ */
+export async function receiveCheckpoints(
+  tx: Queryable,
+  from: ThreadRows,
+  threadId: string,
+  graphId?: string,
+): Promise<number> {
+  const to = { db: tx, schema: "heddle", threadId };
+  await checkIdle(tx, threadId);
+  // Whoever still writes the thread, a run that has lost its lease, writes nothing more.
+  await takeThread(tx, threadId);
+  const checkpoints = await copyCheckpoints(from, to, toOwnVersions);
+  if (checkpoints > 0) {
+    await describeImportedThread(tx, threadId, { graphId, interrupts: await readInterrupts(to) });
+  }
+  return checkpoints;
 }
 
 /** @throws TransferError, and then nothing was changed */

@@ -45,7 +45,8 @@ describe("a request that cannot be served", () => {
     ["malformed JSON", () => send("POST", "/threads", "{"), 400, /Malformed JSON/],
     ["JSON that is not an object", () => send("POST", "/threads", "7"), 422, /expected object/],
     ["another content type", () => send("POST", "/threads", "<a/>", "text/xml"), 415, /application\/json/],
-    ["text as content type", () => send("POST", "/threads", "{}", "text/plain"), 415, /application\/json/],
+    ["text that is no JSON", () => send("POST", "/threads", "{", "text/plain"), 400, /Malformed JSON/],
+    ["a run without a body", () => send("POST", "/runs"), 422, /body\.assistant_id/],
     ["a NUL in a text", () => send("POST", "/runs", run({ a: "\u0000" })), 422, /NUL/],
     ["a NUL in a key", () => send("POST", "/threads", '{"metadata":{"a\\u0000":1}}'), 422, /NUL/],
     [
@@ -100,9 +101,20 @@ describe("a request that cannot be served", () => {
     ["an unknown run", () => send("GET", `/threads/${nobody}/runs/${nobody}`), 404, /Run not found/],
     [
       "joining an unknown run",
-      () => send("GET", `/threads/${nobody}/runs/${nobody}/stream`),
+      async () => {
+        const { thread_id } = await heddle.client.threads.create();
+        const response = await send("GET", `/threads/${thread_id}/runs/${nobody}/stream`);
+        await heddle.client.threads.delete(thread_id);
+        return response;
+      },
       404,
       /Run not found/,
+    ],
+    [
+      "joining a run of an unknown thread",
+      () => send("GET", `/threads/${nobody}/runs/${nobody}/stream`),
+      200,
+      /^event: error\ndata: {"error":"Error","message":"404: Thread not found"}\n\n$/,
     ],
     [
       "cancelling an unknown run",

@@ -117,6 +117,21 @@ describe("a stream", () => {
     expect(comments.filter((comment) => comment.trim() === "heartbeat")).toHaveLength(3);
   });
 
+  it("that is asked for with HEAD is over at once: what comes next on the connection is answered", async () => {
+    const { thread_id } = await heddle.client.threads.create();
+    const socket = connect(Number(new URL(heddle.url).port), "127.0.0.1");
+    let received = "";
+    socket.setEncoding("utf8").on("data", (text) => {
+      received += text;
+    });
+    socket.write(
+      `HEAD /threads/${thread_id}/stream HTTP/1.1\r\nhost: x\r\n\r\nGET /ok HTTP/1.1\r\nhost: x\r\n\r\n`,
+    );
+    await expect.poll(() => received).toContain('{"ok":true}');
+    expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n.*text\/event-stream/s);
+    socket.destroy();
+  });
+
   it("to a reader that does not read does not hold up the run", async () => {
     const { thread_id } = await heddle.client.threads.create();
     const body = JSON.stringify({

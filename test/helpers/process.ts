@@ -31,6 +31,8 @@ export function startProcess({ env, args = [], cwd = ROOT }: Options): HeddlePro
       PATH: process.env.PATH ?? "",
       HOME: process.env.HOME ?? "",
       PORT: "0",
+      // As `npm start` does.
+      NODE_COMPILE_CACHE: path.join(ROOT, "node_modules/.cache/node-compile"),
       GRACE_SECONDS: "0",
       ...env,
     },

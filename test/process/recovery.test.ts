@@ -76,7 +76,9 @@ describe("a server that is killed", () => {
     await expect
       .poll(async () => (await last.client.runs.get(deadly.thread_id, deadly.run_id)).status)
       .toBe("error");
-    expect((await last.client.runs.get(long.thread_id, long.run_id)).status).toBe("success");
+    await expect
+      .poll(async () => (await last.client.runs.get(long.thread_id, long.run_id)).status)
+      .toBe("success");
     expect(await attempts(long.run_id)).toEqual({ attempt: 3, crashes: 2 });
     await server.stop();
   }, 30_000);

@@ -56,6 +56,7 @@ describe("a start that works", () => {
     const url = await heddle.listening();
     const lines = heddle.output();
     expect(lines).toMatch(/graphs +echo, script/);
+    expect(lines).toMatch(/auth +none\n/);
     expect(lines).toMatch(/database +postgres/);
     expect(lines).toMatch(/model +demo/);
     expect(lines).toMatch(/sandbox +(bubblewrap|virtual)/);
@@ -86,6 +87,26 @@ describe("a start that works", () => {
     }
     heddle.child.kill("SIGTERM");
     expect(await heddle.ended()).toEqual({ code: 0, signal: null });
+  });
+
+  it("warns when others may reach it and there is no auth, and names the owners of keys but no key", async () => {
+    const open = start({ HOST: "0.0.0.0" });
+    await open.listening();
+    expect(open.output()).toMatch(/WARNING: whoever can reach 0\.0\.0\.0 may do everything; set API_KEYS/);
+    const closed = start({ HOST: "0.0.0.0", API_KEYS: "ann:hunter2-hunter2", LOG_LEVEL: "trace" });
+    const url = (await closed.listening()).replace("0.0.0.0", "127.0.0.1");
+    await fetch(`${url}/models`, { headers: { "x-api-key": "hunter2-hunter2" } });
+    expect(closed.output()).toMatch(/auth +API_KEYS of ann\n/);
+    expect(closed.output()).toMatch(/curl -N .* -H 'x-api-key: …'/);
+    expect(closed.output()).not.toMatch(/WARNING: whoever|hunter2/);
+  });
+
+  it("shows no request to try where only the project's rules know how to make one", async () => {
+    const rules = path.resolve(import.meta.dirname, "../fixtures/auth/langgraph.json");
+    const heddle = start({}, ["--config", rules]);
+    await heddle.listening();
+    expect(heddle.output()).toMatch(/auth +\.\/auth\.ts:auth\n/);
+    expect(heddle.output()).toMatch(/Try:\n +curl \S+\/info\n +https:/);
   });
 
   it("never prints the database's password", async () => {

@@ -3,6 +3,7 @@
 import path from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { Checkpointer } from "../../src/db/checkpointer.ts";
+import { storableJson } from "../../src/db/storable-json.ts";
 import { startApp, type TestApp } from "../helpers/app.ts";
 import { hand } from "../helpers/handed.ts";
 import { CANARY, HOSTILE_PAYLOADS, type HostilePayload } from "../helpers/hostile-payloads.ts";
@@ -196,6 +197,38 @@ const WAYS: readonly Way[] = [
     enter(thread, payloads) {
       modelSays.set(thread, slots(payloads));
       return wait(thread, { input: say(`model ${thread}`) });
+    },
+  },
+  {
+    name: "an item of the store",
+    size: 12,
+    body: true,
+    kept: slots,
+    async enter(thread, payloads) {
+      const item = { namespace: ["mirror"], key: thread, value: slots(payloads) };
+      const put = await send("PUT", "/store/items", item);
+      if (put.status !== 204) return put;
+      const got = await send("GET", `/store/items?namespace=mirror&key=${thread}`);
+      expect(got.body.value).toEqual(item.value);
+      const filter = { slot0: item.value.slot0 };
+      const found = await send("POST", "/store/items/search", {
+        namespace_prefix: ["mirror"],
+        filter,
+        limit: 1000,
+      });
+      expect((found.body.items as { key: string }[]).map(({ key }) => key)).toContain(thread);
+      return wait(thread, { input: say(`store ${thread}`) });
+    },
+  },
+  {
+    name: "what a graph puts into the store",
+    size: 12,
+    body: false,
+    // PostgreSQL's jsonb has no NUL and no half of a surrogate pair.
+    kept: (payloads) => JSON.parse(storableJson(JSON.stringify(slots(payloads)))),
+    enter(thread, payloads) {
+      hand(thread, slots(payloads));
+      return wait(thread, { input: say(`store ${thread}`) });
     },
   },
   {

@@ -7,14 +7,18 @@ import { openPostgresChannel } from "../../src/events/postgres-channel.ts";
 import { openRedisChannel } from "../../src/events/redis-channel.ts";
 import { createWakeups, type OpenChannel } from "../../src/events/wakeups.ts";
 import { createTestDatabase, type TestDatabase } from "../helpers/database.ts";
+import { findRedis } from "../helpers/redis.ts";
 
 const log = pino({ level: "silent" });
-const redisUrl = process.env.REDIS_URL;
+const redis = await findRedis();
 let database: TestDatabase;
 beforeAll(async () => {
   database = await createTestDatabase();
 });
-afterAll(() => database.drop());
+afterAll(async () => {
+  await database.drop();
+  await redis?.close();
+});
 
 function listen(open: OpenChannel) {
   const heard: string[] = [];
@@ -33,7 +37,8 @@ function listen(open: OpenChannel) {
 const channels: [string, () => OpenChannel][] = [
   ["PostgreSQL", () => openPostgresChannel({ url: database.url, db: database.db, log })],
 ];
-if (redisUrl) channels.push(["Redis", () => openRedisChannel({ url: redisUrl, log })]);
+if (redis) channels.push(["Redis", () => openRedisChannel({ url: redis.url, log })]);
+else it.skip("over Redis is not tested: there is no redis-server, and no REDIS_URL", () => {});
 
 describe.each(channels)("wake-ups over %s", (_, open) => {
   it("reach the other servers, each kind its place", async () => {

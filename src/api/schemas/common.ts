@@ -1,8 +1,20 @@
 // Shapes that several routes share. Objects of the wire stay open: a newer client may send more than we know.
 import { z } from "zod";
+import { COMMAND_IN_DISGUISE, isCommandInDisguise } from "../../runs/graph-input.ts";
 
-export const threadParams = z.object({ thread_id: z.uuid() });
-export const runParams = z.object({ thread_id: z.uuid(), run_id: z.uuid() });
+/** What PostgreSQL takes for one: LangGraph's first checkpoints have a variant that RFC 9562 does not know. */
+export const uuid = z.guid("Invalid UUID");
+
+/** Of a path, which nobody has looked at as at a body. */
+export const storableText = z
+  .string()
+  .refine(
+    (text) => !text.includes("\0") && text.isWellFormed(),
+    "has a character that PostgreSQL cannot store",
+  );
+
+export const threadParams = z.object({ thread_id: uuid });
+export const runParams = z.object({ thread_id: uuid, run_id: uuid });
 
 export const jsonObject = z.record(z.string(), z.unknown());
 
@@ -28,21 +40,14 @@ export const bodyOrNone = <T extends z.ZodRawShape>(shape: T) =>
   z.preprocess((body) => body ?? {}, z.looseObject(shape));
 
 export const checkpoint = z.looseObject({
-  checkpoint_id: optional(z.uuid()),
+  checkpoint_id: optional(uuid),
   checkpoint_ns: optional(z.string()),
   checkpoint_map: optional(jsonObject),
 });
 
-/**
- * What goes into a graph's state. LangGraph takes an object, or one of a list, that names itself a Command for a
- * command: data must not do what only `command` is for.
- */
-export const graphInput = z
-  .unknown()
-  .refine(
-    (input) => ![input].flat().some((item) => isObject(item) && item.lg_name === "Command"),
-    'An object with lg_name "Command" is no input. Send a command as `command`.',
-  );
+/** What goes into a graph's state. */
+export const graphInput = z.unknown().refine((input) => !isCommandInDisguise(input), COMMAND_IN_DISGUISE);
 
-const isObject = (value: unknown): value is Record<string, unknown> =>
-  typeof value === "object" && value !== null;
+/** Of a query: once, or several times. */
+export const repeated = <T extends z.ZodType>(schema: T) =>
+  z.preprocess((value) => (value === undefined ? undefined : [value].flat()), z.array(schema).optional());

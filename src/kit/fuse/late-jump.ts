@@ -5,7 +5,7 @@
 import { ReducedValue, type StateSchemaFields } from "@langchain/langgraph";
 import type { JumpToTarget } from "langchain";
 import { z } from "zod";
-import { replace } from "../merge.ts";
+import { replaceValues } from "../merge.ts";
 import { type FusedHook, type HookName, LATE_JUMP } from "./hooks.ts";
 
 type Hooks = Readonly<Partial<Record<HookName, FusedHook | undefined>>>;
@@ -24,7 +24,7 @@ export function withLateJump(hooks: Hooks): WithLateJump {
   const canJumpTo = new Set<JumpToTarget>([...(afterAgent?.canJumpTo ?? []), "model"]);
   return {
     hooks: { ...hooks, afterAgent: { hook: takeJump(afterAgent?.hook), canJumpTo: [...canJumpTo] } },
-    fields: { [LATE_JUMP]: new ReducedValue(type, { inputSchema: type, reducer: replace }) },
+    fields: { [LATE_JUMP]: new ReducedValue(type, { inputSchema: type, reducer: replaceValues }) },
   };
 }
 

@@ -25,12 +25,7 @@ const RUNS = "src/runs/runs.ts";
 const WORKER = "src/runs/worker.ts";
 
 export const CRASH_POINTS: ReadonlyMap<string, CrashPoint> = new Map([
-  after(
-    "run-inserted",
-    "request",
-    "src/runs/create-run.ts",
-    'if (!row) throw new Error("the run was not inserted");',
-  ),
+  after("run-inserted", "request", "src/runs/create-run.ts", "if (!row) throw researchInProgress();"),
   before("before-add", "request", "src/runs/create-run.ts", "const [row] = await addRun("),
   after(
     "after-add",
@@ -38,7 +33,7 @@ export const CRASH_POINTS: ReadonlyMap<string, CrashPoint> = new Map([
     "src/runs/create-run.ts",
     "await addRun(db, { version: thread.version, metadata: identity, config }, run);",
   ),
-  before("run-committed", "request", RUNS, "for (const runId of stopped) {\n"),
+  before("run-committed", "request", RUNS, "announce(created, request.multitaskStrategy);"),
   before("before-commit", "request", "src/db/database.ts", 'await tx.query("commit");'),
   after("after-commit", "request", "src/db/database.ts", 'await tx.query("commit");'),
   after("after-claim", "run", WORKER, "if (!run) return false;"),
@@ -53,7 +48,12 @@ export const CRASH_POINTS: ReadonlyMap<string, CrashPoint> = new Map([
   before("before-finish", "run", EXECUTE, "const result = await finishRun(patient, {"),
   before("after-finish", "run", EXECUTE, 'if (result === "rollback") throw new StopRun("rollback");'),
   after("after-last-event", "run", EXECUTE, "writer.ended(events);"),
-  after("cancel-requested", "cancel", RUNS, "await requestCancel(tx, [runId], action);"),
+  after(
+    "cancel-requested",
+    "cancel",
+    "src/runs/stop-runs.ts",
+    "await requestCancel(tx, [runId], action, reason);",
+  ),
   before("cancel-committed", "cancel", RUNS, "worker.stop(runId, action);\n"),
   after(
     "rolling-back",
@@ -64,8 +64,8 @@ export const CRASH_POINTS: ReadonlyMap<string, CrashPoint> = new Map([
   before("rolled-back", "rollback", EXECUTE, 'log.info({ run_id }, "run rolled back");'),
   before("before-release", "release", EXECUTE, "await releaseRun(patient, run);\n    log.info("),
   before("after-release", "release", EXECUTE, 'log.info({ run_id }, "run given back to the queue");'),
-  before("deleting-thread", "delete", "src/threads/threads.ts", "await tx.query(DELETE_THREAD, [threadId]);"),
-  before("updating-state", "update", "src/threads/state.ts", "return await graph.updateState("),
+  before("deleting-thread", "delete", "src/threads/threads.ts", "const [gone] = taken ?"),
+  before("updating-state", "update", "src/threads/update-state.ts", "return await graph.bulkUpdateState("),
   before("migrating", "start", "src/db/migrate.ts", "await tx.query(migration.sql);"),
   before("migrated", "start", "src/db/migrate.ts", "return missing.map((migration) => migration.name);"),
 ]);

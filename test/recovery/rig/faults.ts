@@ -81,6 +81,28 @@ export async function pauseAtOnce(world: World, point: string, directives: strin
   wake(true);
 }
 
+/** Servers that are told to stop are paused before they give back what they run, until their leases are over. */
+export async function pauseReleases(world: World): Promise<void> {
+  const stop: StartOptions = { crash: "before-release@1@SIGSTOP" };
+  await startServers(world, 3, (i) => (i === 0 ? {} : stop));
+  const directives = () => "ms=6000 chunks=40";
+  const work = runClients(world, workload({ threads: 6, turns: world.times, hurry: 0, cut: 0, directives }));
+  await during(work, async () => {
+    await delay(1_000);
+    const [, leaving] = world.servers.live();
+    if (!leaving) return delay(1_000);
+    const ended = leaving.term();
+    while (leaving.running && !leaving.hasStopped()) await delay(20);
+    if (leaving.running) {
+      leaving.pause();
+      await delay(LEASE_MS + 1_500);
+      leaving.resume();
+    }
+    await ended;
+    await replace(world, stop);
+  });
+}
+
 /** Milliseconds until each server takes a run again. */
 const SERVING_MS = 5_000;
 

@@ -3,29 +3,15 @@ import type { Mutant } from "./mutants.ts";
 
 export const EDGE_MUTANTS: readonly (readonly [string, Mutant])[] = [
   [
-    "events-only-once",
-    {
-      breaks: "events that are sent again, when the answer was lost, are the same events",
-      scenarios: ["lost-replies"],
-      patches: [
-        {
-          file: "src/events/event-log.sql.ts",
-          find: "       on conflict (run_id, seq) do nothing\n",
-          put: "",
-        },
-      ],
-    },
-  ],
-  [
     "vanished-client-ignored",
     {
       breaks: "a client that vanishes cancels its run, if it has asked for that",
       scenarios: ["vanish"],
       patches: [
         {
-          file: "src/api/runs.ts",
-          find: "await sendEvents(request, reply, pages, { signal, draining });\n    if (cancel)",
-          put: "await sendEvents(request, reply, pages, { signal, draining });\n    if (!cancel && cancel)",
+          file: "src/api/run-readers.ts",
+          find: "await sendEvents(request, reply, pages, { signal, draining });\n      if (cancel)",
+          put: "await sendEvents(request, reply, pages, { signal, draining });\n      if (!cancel && cancel)",
         },
       ],
     },

@@ -63,7 +63,7 @@ export const MUTANTS: ReadonlyMap<string, Mutant> = new Map<string, Mutant>([
     "release-without-fence",
     {
       breaks: "the token check when a run is given back",
-      scenarios: ["pause"],
+      scenarios: ["pause-releases"],
       patches: [
         {
           file: RUNS,
@@ -114,7 +114,7 @@ export const MUTANTS: ReadonlyMap<string, Mutant> = new Map<string, Mutant>([
       scenarios: ["clocks"],
       patches: [
         {
-          file: "src/db/checkpointer.ts",
+          file: "src/db/checkpointer.sql.ts",
           find: "order by seq desc limit 1`",
           put: "order by checkpoint_id desc limit 1`",
         },
@@ -122,9 +122,9 @@ export const MUTANTS: ReadonlyMap<string, Mutant> = new Map<string, Mutant>([
     },
   ],
   [
-    "claim-without-lock",
+    "claim-without-locks",
     {
-      breaks: "the lock of the thread's row in a claim",
+      breaks: "the locks of a claim: the thread's row, and the run's",
       scenarios: ["race", "kill"],
       functions: [
         {
@@ -133,6 +133,7 @@ export const MUTANTS: ReadonlyMap<string, Mutant> = new Map<string, Mutant>([
           // As long as it takes to lose a race that is otherwise won by microseconds.
           put: "perform pg_sleep(0.01) from heddle.threads t where t.thread_id = candidate;",
         },
+        { name: "claim_run", find: "limit 1\n    for no key update;", put: "limit 1;" },
       ],
     },
   ],
@@ -237,7 +238,7 @@ export const MUTANTS: ReadonlyMap<string, Mutant> = new Map<string, Mutant>([
       scenarios: ["crash-requests"],
       patches: [
         {
-          file: "src/runs/create-run.ts",
+          file: "src/runs/once.ts",
           find: "if (idempotencyKey === undefined) return undefined;",
           put: "if (idempotencyKey !== null) return undefined;",
         },
@@ -252,8 +253,8 @@ export const MUTANTS: ReadonlyMap<string, Mutant> = new Map<string, Mutant>([
       patches: [
         {
           file: "src/runs/roll-back.sql.ts",
-          find: "where c.thread_id = $1::text and c.metadata",
-          put: "where false and c.thread_id = $1::text and c.metadata",
+          find: "returning c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id",
+          put: "and false $&",
         },
       ],
     },

@@ -2,11 +2,11 @@
 // src/db/embedded.ts would do by itself.
 import type { ChildProcess } from "node:child_process";
 import { once } from "node:events";
-import { openSync } from "node:fs";
+import { closeSync, openSync } from "node:fs";
 import path from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
-import { CLUSTER_USER, prepareCluster } from "../../../src/db/cluster.ts";
+import { CLUSTER_USER, type Cluster, prepareCluster } from "../../../src/db/cluster.ts";
 import { freePort } from "../../../src/db/free-port.ts";
 import type { Custody } from "./custody.ts";
 
@@ -18,44 +18,51 @@ export interface RigPostgres {
   crash(): Promise<void>;
   /** Starts it again and waits until it takes connections. */
   start(): Promise<void>;
+  /** Ends it, and what belongs to it. */
+  close(): Promise<void>;
 }
 
 export async function startPostgres(custody: Custody, name: string): Promise<RigPostgres> {
   const cluster = await prepareCluster(path.join(custody.folder, name));
   const port = await freePort();
-  const log = openSync(cluster.logFile, "a");
+  const url = toUrl(cluster, port);
   let postmaster: ChildProcess | undefined;
-  const url = (database: string) =>
-    `postgresql://${CLUSTER_USER}:${encodeURIComponent(cluster.password)}@127.0.0.1:${port}/${database}`;
-
   const start = async () => {
-    const settings = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=400"];
-    const args = [
-      "-D",
-      cluster.folder,
-      "-p",
-      String(port),
-      ...settings.flatMap((setting) => ["-c", setting]),
-    ];
-    postmaster = cluster.launcher.spawn(cluster.postgres, args, { stdio: ["ignore", log, log] });
-    custody.add(postmaster);
+    postmaster = spawnPostmaster(custody, cluster, { port });
     await untilReady(url("postgres"), postmaster);
   };
   await start();
-  return {
-    port,
-    url,
-    start,
-    async crash() {
-      const child = postmaster;
-      if (!child || child.exitCode !== null || child.signalCode !== null) return;
-      child.kill("SIGKILL");
-      await once(child, "exit");
-    },
-  };
+  const crash = () => kill(postmaster);
+  return { port, url, start, crash, close: crash };
 }
 
-async function untilReady(url: string, postmaster: ChildProcess): Promise<void> {
+export const toUrl = (cluster: Cluster, port: number) => (database: string) =>
+  `postgresql://${CLUSTER_USER}:${encodeURIComponent(cluster.password)}@127.0.0.1:${port}/${database}`;
+
+const SETTINGS = ["listen_addresses=127.0.0.1", "unix_socket_directories=", "max_connections=400"];
+
+export function spawnPostmaster(
+  custody: Custody,
+  { postgres, launcher, logFile, folder }: Cluster,
+  { port, settings = [] }: { port: number; settings?: readonly string[] },
+): ChildProcess {
+  const log = openSync(logFile, "a");
+  const args = [...SETTINGS, ...settings].flatMap((setting) => ["-c", setting]);
+  const child = launcher.spawn(postgres, ["-D", folder, "-p", String(port), ...args], {
+    stdio: ["ignore", log, log],
+  });
+  closeSync(log);
+  custody.add(child);
+  return child;
+}
+
+export async function kill(postmaster: ChildProcess | undefined): Promise<void> {
+  if (!postmaster || postmaster.exitCode !== null || postmaster.signalCode !== null) return;
+  postmaster.kill("SIGKILL");
+  await once(postmaster, "exit");
+}
+
+export async function untilReady(url: string, postmaster: ChildProcess): Promise<void> {
   for (;;) {
     const client = new pg.Client({ connectionString: url });
     client.on("error", () => undefined);

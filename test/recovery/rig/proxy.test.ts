@@ -82,3 +82,21 @@ it("forgets connections for good, and serves new ones", async () => {
   expect(heard).toEqual(["here"]);
   expect([old.read(), old.socket.closed]).toEqual(["", false]);
 });
+
+it("loses the answers to a statement, which it knows again by its name", async () => {
+  const name = `${"a".repeat(43)}=`;
+  const first = await dial();
+  first.socket.write(`P....${name}\0insert into t\0`);
+  await expect.poll(first.read).toContain("insert into t");
+  proxy.loseAnswersTo("insert into t");
+  first.socket.write("select");
+  await expect.poll(first.read).toContain("select");
+  first.socket.write(`B....\0${name}\0`);
+  await first.closed;
+  expect(heard.join("")).toContain(`\0${name}\0`);
+  expect(first.read()).not.toContain(`\0${name}\0`);
+  proxy.heal();
+  const next = await dial();
+  next.socket.write(`B....\0${name}\0`);
+  await expect.poll(next.read).toContain(name);
+});

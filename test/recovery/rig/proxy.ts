@@ -9,12 +9,16 @@ export interface TcpProxy {
   size(): number;
   /** Cuts every connection, those to come as well, when the upstream has answered so many bytes more; once each. */
   cutAfter(bytes: number): void;
+  /** Loses each answer to a statement with this text, and the connection with it, until `heal`. */
+  loseAnswersTo(text: string): void;
   /** Lets connections stay open and carries nothing; new ones are accepted and hear nothing either. */
   swallow(): void;
   /** What is open carries nothing any more and is not cut either; new connections are served. */
   forget(): void;
   /** Cuts what is open. Whoever connects again is served. */
   heal(): void;
+  /** Connections from now on go to another port; those that are open are cut. */
+  redirect(upstreamPort: number): void;
   close(): Promise<void>;
 }
 
@@ -26,10 +30,26 @@ interface Pair {
   isForgotten: boolean;
 }
 
-export async function startProxy(upstreamPort: number): Promise<TcpProxy> {
+/** The name of a statement (src/db/database.ts gives it a hash) and its text, in the message that prepares it. */
+const PREPARES = /([\w+/]{43}=)\0([^\0]+)\0/g;
+
+export async function startProxy(firstPort: number): Promise<TcpProxy> {
   const pairs = new Set<Pair>();
+  let upstreamPort = firstPort;
   let isSwallowing = false;
   let leftForNew = Number.POSITIVE_INFINITY;
+  /** Prepared statements: a connection carries their text once, after that their name. */
+  const prepared = new Map<string, string>();
+  let lost: string | undefined;
+
+  const isLost = (chunk: Buffer): boolean => {
+    const sent = chunk.toString("latin1");
+    for (const [, name = "", text = ""] of sent.matchAll(PREPARES)) prepared.set(name, text);
+    const sought = lost;
+    if (sought === undefined) return false;
+    const isSent = (name: string, text: string) => text.includes(sought) && sent.includes(`\0${name}\0`);
+    return sent.includes(sought) || [...prepared].some(([name, text]) => isSent(name, text));
+  };
 
   const server = createServer((client) => {
     const upstream = connect(upstreamPort, "127.0.0.1");
@@ -46,6 +66,7 @@ export async function startProxy(upstreamPort: number): Promise<TcpProxy> {
       socket.on("close", end);
     }
     client.on("data", (chunk) => {
+      if (isLost(chunk)) pair.left = 0;
       if (!isSwallowing && !pair.isForgotten) upstream.write(chunk);
     });
     upstream.on("data", (chunk) => {
@@ -75,6 +96,9 @@ export async function startProxy(upstreamPort: number): Promise<TcpProxy> {
       leftForNew = bytes;
       for (const pair of pairs) pair.left = bytes;
     },
+    loseAnswersTo(text) {
+      lost = text;
+    },
     swallow() {
       isSwallowing = true;
     },
@@ -83,7 +107,12 @@ export async function startProxy(upstreamPort: number): Promise<TcpProxy> {
     },
     heal() {
       isSwallowing = false;
+      lost = undefined;
       leftForNew = Number.POSITIVE_INFINITY;
+      cutAll();
+    },
+    redirect(port) {
+      upstreamPort = port;
       cutAll();
     },
     async close() {

@@ -10,6 +10,7 @@ import { measureHoldings } from "./holdings.ts";
 import { takeovers } from "./invariants/execution.ts";
 import { MUTANTS } from "./mutants.ts";
 import { type RigPostgres, startPostgres } from "./postgres.ts";
+import { startReplicated } from "./replicated-postgres.ts";
 import { SCENARIOS } from "./scenarios.ts";
 import { createWorld, LEASE_SECONDS, type World } from "./world.ts";
 
@@ -44,7 +45,9 @@ async function play(name: string, mutant?: string): Promise<{ violations: Violat
   const scenario = SCENARIOS[name];
   if (!scenario)
     throw new Error(`There is no scenario ${name}. There are ${Object.keys(SCENARIOS).join(", ")}.`);
-  const postgres = scenario.ownPostgres ? await startPostgres(custody, `${name}_${mutant}`) : await shared();
+  const { ownPostgres } = scenario;
+  const startOwn = ownPostgres === "replicated" ? startReplicated : startPostgres;
+  const postgres = ownPostgres ? await startOwn(custody, `${name}_${mutant}`) : await shared();
   const database = `rig_${name.replaceAll("-", "_")}`;
   const world = await createWorld({ custody, postgres, name: database, seed, times, mutant });
   try {
@@ -69,7 +72,7 @@ async function play(name: string, mutant?: string): Promise<{ violations: Violat
       for (const run of await selectUnfinished(world)) print(`      unfinished: ${JSON.stringify(run)}`);
     }
     await world.close();
-    if (scenario.ownPostgres) await postgres.crash();
+    if (ownPostgres) await postgres.close();
   }
 }
 
@@ -184,7 +187,7 @@ let isGood = false;
 try {
   isGood = values.mutants ? await playMutants(values.mutant) : await playAll(values.scenario ?? inProfile());
 } finally {
-  await sharedPostgres?.then((postgres) => postgres.crash());
+  await sharedPostgres?.then((postgres) => postgres.close());
   const left = await custody.close();
   if (left > 0) print(`${left} processes had to be ended`);
 }

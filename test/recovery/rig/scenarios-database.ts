@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
 import { request, runClients } from "./client.ts";
-import { during, startServers, workload } from "./faults.ts";
+import { during, startServers, untilServing, workload } from "./faults.ts";
 import { startProxy } from "./proxy.ts";
 import type { Scenario } from "./scenarios.ts";
 import { over } from "./scenarios-network.ts";
@@ -46,6 +46,25 @@ export const DATABASE_SCENARIOS: Readonly<Record<string, Scenario>> = {
         await delay(world.random.whole(300, 1_000));
         await outage(world, () => fill(world));
       });
+    },
+  },
+  failover: {
+    about:
+      "R10: PostgreSQL dies, and its synchronous replica takes its place; for a moment it takes no writes",
+    isLong: true,
+    ownPostgres: "replicated",
+    async play(world) {
+      await startServers(world, 3);
+      const directives = () => `ms=${world.random.whole(50, 800)} chunks=10 tool`;
+      const work = runClients(world, workload({ turns: 4 * world.times, directives }));
+      await delay(world.random.whole(1_000, 3_000));
+      await outage(world, async () => {
+        await world.postgres.crash();
+        await delay(world.random.whole(0, 2_000));
+        await world.postgres.start();
+      });
+      await untilServing(world);
+      await work;
     },
   },
   "half-open": {

@@ -25,7 +25,9 @@ export const NETWORK_SCENARIOS: Readonly<Record<string, Scenario>> = {
         await during(runClients(world, workload({ turns: 4 * world.times, directives })), async () => {
           await delay(world.random.whole(150, 600));
           const from = Date.now();
-          proxy.cutAfter(world.random.whole(1, 3_000));
+          // Anywhere in what is being said, or exactly where an event is stored and nobody hears of it.
+          if (world.random.chance(0.5)) proxy.cutAfter(world.random.whole(1, 3_000));
+          else proxy.loseAnswersTo("insert into heddle.run_events");
           await delay(world.random.whole(50, 300));
           proxy.heal();
           world.history.add({ op: "outage", from, to: Date.now() });

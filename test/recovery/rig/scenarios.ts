@@ -6,6 +6,7 @@ import {
   during,
   LEASE_MS,
   pauseAtOnce,
+  pauseReleases,
   pickLive,
   replace,
   startServers,
@@ -27,8 +28,8 @@ export interface Scenario {
   readonly isLong?: boolean;
   /** Its runs are not read again from their start when all is over: they are too many. */
   readonly unread?: boolean;
-  /** It harms PostgreSQL: it gets one that no other scenario uses. */
-  readonly ownPostgres?: boolean;
+  /** It harms PostgreSQL: it gets one that no other scenario uses, perhaps with a replica. */
+  readonly ownPostgres?: true | "replicated";
   play(world: World): Promise<void>;
 }
 
@@ -175,6 +176,11 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   "pause-events": {
     about: "R4: servers are paused just before they write events, and wake up while another one writes them",
     play: (world) => pauseAtOnce(world, "before-event-flush", "ms=5000 chunks=40"),
+  },
+  "pause-releases": {
+    about:
+      "R4: servers that stop are paused just before they give their runs back, and wake up when others have them",
+    play: pauseReleases,
   },
   block: {
     about: "R5: a graph blocks the event loop for two leases",

@@ -1,12 +1,12 @@
-// Lets one caller at a time work on one path, in the order of asking. In this process only: a thread has one
-// run at a time, and what its parallel tool calls do to one file meets here.
+// Lets one caller at a time work on one key, in the order of asking. In this process only: what must hold between
+// servers is PostgreSQL's to keep.
 
-export interface PathLock {
+export interface KeyLock {
   /** Runs `work` when all earlier work on `key` has ended, however it ended. */
   run<T>(key: string, work: () => Promise<T>): Promise<T>;
 }
 
-export function createPathLock(): PathLock {
+export function createKeyLock(): KeyLock {
   const last = new Map<string, Promise<unknown>>();
   return {
     async run(key, work) {
