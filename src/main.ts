@@ -5,6 +5,7 @@ import path from "node:path";
 import { parseArgs } from "node:util";
 import { type App, buildApp } from "./app.ts";
 import { type Config, loadConfig } from "./config.ts";
+import { FencedError } from "./db/checkpointer.ts";
 import { StartupError } from "./errors.ts";
 
 const print = (...lines: string[]) => process.stdout.write(`${lines.join("\n")}\n`);
@@ -15,6 +16,8 @@ async function main(): Promise<void> {
   let log: App["log"] | undefined;
   // A promise that a graph has forgotten must not take the other runs with it, nor, while it loads, the other graphs.
   process.on("unhandledRejection", (error) => {
+    // LangGraph looks at what it has stored at the end of a step; the run's worker says that the run was lost.
+    if (error instanceof FencedError) return;
     const message = "a promise was rejected and nobody looked";
     if (log) log.error(error, message);
     else process.stderr.write(`${message}: ${error instanceof Error ? error.message : error}\n`);

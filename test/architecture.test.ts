@@ -69,7 +69,7 @@ const MAY_IMPORT: Record<string, readonly string[]> = {
     "errors",
   ],
   app: ["config", "db", "graphs", "wire", "errors"],
-  main: ["app", "config", "errors"],
+  main: ["app", "config", "db", "errors"],
   middlewares: ["kit"],
   tools: ["kit"],
   agents: ["middlewares", "tools", "kit", "sandbox", "files", "config", "errors"],
