@@ -1,5 +1,6 @@
 // Named checkpoints of a thread (document 003, §5): made, listed, shown, restored, deleted. LangGraph's checkpoints are
 // the ground truth; these are what of them is to be found again, kept whole and apart, whatever is pruned.
+import type { BaseCheckpointSaver } from "@langchain/langgraph-checkpoint";
 import { v7 as uuidV7 } from "uuid";
 import type { Checkpointer } from "../db/checkpointer.ts";
 import type { Database, Queryable } from "../db/database.ts";
@@ -8,7 +9,7 @@ import { AppError } from "../errors.ts";
 import type { Graph } from "../graphs/graph.ts";
 import type { Graphs } from "../graphs/registry.ts";
 import type { Topologies } from "../graphs/topology.ts";
-import { readWithPending } from "../threads/pending-writes.ts";
+import { readWithPending, withoutPending } from "../threads/pending-writes.ts";
 import { graphOf, threadNotFound, toConfig } from "../threads/state.ts";
 import { toInterrupts } from "../threads/thread-state.ts";
 import {
@@ -113,7 +114,7 @@ export function createCheckpoints(deps: CheckpointDeps): Checkpoints {
     if (!thread) throw threadNotFound(threadId);
     const graph = await graphOf(graphs, thread, "threads.read");
     if (!graph) throw new AppError("thread_has_no_graph", `Thread ${threadId} has no graph ID`);
-    const snapshot = await readSnapshot(tx, threadId, langgraphCheckpointId);
+    const { snapshot, isPast } = await readSnapshot(tx, threadId, langgraphCheckpointId);
     const root = snapshot.find(({ checkpoint_ns, is_head }) => checkpoint_ns === "" && is_head);
     if (!root) {
       const which =
@@ -125,8 +126,9 @@ export function createCheckpoints(deps: CheckpointDeps): Checkpoints {
     const config = toConfig(threadId, { checkpoint_id: root.checkpoint_id });
     const tuple = await saver.getTuple(config);
     const sends = tuple?.checkpoint.channel_values.__pregel_tasks;
-    const state = await readWithPending(withSaver(graph, saver), (readable) =>
-      readable.getState(config, { subgraphs: true }),
+    const shown = withSaver(graph, isPast ? withoutPending(saver) : saver);
+    const state = await readWithPending(shown, (readable) =>
+      readable.getState(config, { subgraphs: !isPast }),
     );
     const executors = new Set(Object.keys(topology.executors).map((name) => name.split(":")[0] ?? name));
     const [clock] = await selectNow(tx);
@@ -223,7 +225,7 @@ export function createCheckpoints(deps: CheckpointDeps): Checkpoints {
   };
 }
 
-function withSaver(graph: Graph, saver: Checkpointer): Graph {
+function withSaver(graph: Graph, saver: BaseCheckpointSaver): Graph {
   const copy = graph.withConfig({});
   copy.checkpointer = saver;
   return copy;

@@ -8,24 +8,30 @@ const belongs = (root: string) => `(
 )`;
 
 /**
- * The root graph's checkpoint (the newest, unless $2 names one), and of each subgraph the newest that belongs to it. With
- * what their values are made from, `is_head` false: a delta channel's are in the writes beside earlier checkpoints, and one
+ * The root graph's checkpoint (the newest, unless $2 names one), and of each subgraph the newest that belongs to it. Of one
+ * that others have come after, `is_past`, only what was there before its tasks began. With what their values are made from, `is_head` false: a delta channel's are in the writes beside earlier checkpoints, and one
  * of format 3 or older has its tasks beside its parent. The oldest first.
  */
 export const selectSnapshot = (db: Queryable, threadId: string, checkpointId: string | undefined) =>
-  db.query<CheckpointRow & { is_head: boolean }>(
+  db.query<CheckpointRow & { is_head: boolean; is_past: boolean }>(
     `with recursive root as (
        select c.* from heddle.checkpoints c
        where c.thread_id = $1::text and c.checkpoint_ns = '' and ($2::text is null or c.checkpoint_id = $2::text)
        order by c.seq desc limit 1
      ),
+     past as (
+       select exists (
+         select 1 from heddle.checkpoints n join root
+           on n.thread_id = root.thread_id and n.checkpoint_ns = '' and n.parent_checkpoint_id = root.checkpoint_id
+       ) as is_past
+     ),
      heads as (
        select * from root
        union all
        (select distinct on (c.checkpoint_ns) c.*
-        from heddle.checkpoints c, root
+        from heddle.checkpoints c, root, past
         where c.thread_id = $1::text and c.checkpoint_ns <> '' and ${belongs("root.checkpoint_id")}
-          and (c.metadata -> 'parents' ->> '' = root.checkpoint_id or c.seq < root.seq)
+          and (c.seq < root.seq or not is_past and c.metadata -> 'parents' ->> '' = root.checkpoint_id)
         order by c.checkpoint_ns, (c.metadata -> 'parents' ->> '' = root.checkpoint_id) desc nulls last, c.seq desc)
      ),
      kept as (
@@ -40,7 +46,7 @@ export const selectSnapshot = (db: Queryable, threadId: string, checkpointId: st
        where kept.needs_parent or jsonb_typeof(c.metadata -> 'counters_since_delta_snapshot') = 'object'
      )
      select c.checkpoint_ns, c.checkpoint_id, c.parent_checkpoint_id, c.type, c.checkpoint,
-       c.metadata::text as metadata, bool_or(kept.is_head) as is_head
+       c.metadata::text as metadata, bool_or(kept.is_head) as is_head, (select is_past from past) as is_past
      from kept join heddle.checkpoints c
        on c.thread_id = $1::text and c.checkpoint_ns = kept.checkpoint_ns and c.checkpoint_id = kept.checkpoint_id
      group by c.thread_id, c.checkpoint_ns, c.checkpoint_id

@@ -14,12 +14,15 @@ import type { Queryable } from "../db/database.ts";
 import { deleteOne, selectNamespaces, selectPresent, selectSnapshot, setAside } from "./snapshot.sql.ts";
 import type { SnapshotRow } from "./workflow-checkpoint.ts";
 
-/** For a transaction that sees one moment. Empty when there is no such checkpoint. */
+/**
+ * For a transaction that sees one moment. Empty when there is no such checkpoint. One that others have come after, `isPast`,
+ * is without what its tasks have done since: whoever goes back to it does not want the same answers again.
+ */
 export async function readSnapshot(
   tx: Queryable,
   threadId: string,
   checkpointId: string | undefined,
-): Promise<SnapshotRow[]> {
+): Promise<{ snapshot: SnapshotRow[]; isPast: boolean }> {
   const thread = { db: tx, schema: "heddle", threadId };
   const rows = await selectSnapshot(tx, threadId, checkpointId);
   const names: BlobName[] = rows.flatMap(({ checkpoint_ns, checkpoint }) =>
@@ -32,24 +35,27 @@ export async function readSnapshot(
   );
   const blobs = await selectBlobs(thread, names);
   const writes = await selectWrites(thread, rows);
-  return rows.map(({ checkpoint, ...row }) => ({
-    ...row,
-    checkpoint: checkpoint as SnapshotRow["checkpoint"],
-    values: blobs
-      .filter(({ checkpoint_ns }) => checkpoint_ns === row.checkpoint_ns)
-      .filter(({ channel, newVersion }) => String(checkpoint.channel_versions?.[channel]) === newVersion)
-      .map(({ channel, newVersion, type, blob }) => [channel, newVersion, type, encode(type, blob)]),
-    writes: writes
-      .filter(({ checkpoint_ns }) => checkpoint_ns === row.checkpoint_ns)
-      .filter(({ checkpoint_id }) => checkpoint_id === row.checkpoint_id)
-      .map(({ task_id, idx, channel, type, blob }) => [
-        task_id,
-        idx,
-        channel,
-        type,
-        encode(type, blob) ?? "",
-      ]),
-  }));
+  const snapshot = rows.map(
+    ({ checkpoint, is_past, ...row }): SnapshotRow => ({
+      ...row,
+      checkpoint: checkpoint as SnapshotRow["checkpoint"],
+      values: blobs
+        .filter(({ checkpoint_ns }) => checkpoint_ns === row.checkpoint_ns)
+        .filter(({ channel, newVersion }) => String(checkpoint.channel_versions?.[channel]) === newVersion)
+        .map(({ channel, newVersion, type, blob }) => [channel, newVersion, type, encode(type, blob)]),
+      writes: (row.is_head && is_past ? [] : writes)
+        .filter(({ checkpoint_ns }) => checkpoint_ns === row.checkpoint_ns)
+        .filter(({ checkpoint_id }) => checkpoint_id === row.checkpoint_id)
+        .map(({ task_id, idx, channel, type, blob }) => [
+          task_id,
+          idx,
+          channel,
+          type,
+          encode(type, blob) ?? "",
+        ]),
+    }),
+  );
+  return { snapshot, isPast: rows.some(({ is_past }) => is_past) };
 }
 
 /**

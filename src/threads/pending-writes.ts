@@ -41,7 +41,8 @@ export async function dropUnreadableWrites(
   }
 }
 
-function withoutPending(saver: BaseCheckpointSaver): BaseCheckpointSaver {
+/** The saver as if nothing lay beside any checkpoint. */
+export function withoutPending(saver: BaseCheckpointSaver): BaseCheckpointSaver {
   const strip = (tuple: CheckpointTuple): CheckpointTuple => ({ ...tuple, pendingWrites: [] });
   const reader: BaseCheckpointSaver = Object.create(saver);
   reader.getTuple = async (config) => {

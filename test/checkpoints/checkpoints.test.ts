@@ -209,6 +209,36 @@ describe("a restore", () => {
     });
   });
 
+  it("of an earlier state runs its tasks anew: what a person has answered since can be answered otherwise", async () => {
+    const id = await waitingOrder();
+    const { checkpoint } = await heddle.client.threads.getState(id);
+    await answer(id, "yes");
+    const made = await call.create(id, { langgraph_checkpoint_id: checkpoint.checkpoint_id });
+    expect(made.messages.approve).toMatchObject([{ is_done: false, requests: [] }]);
+    for (const new_thread of [true, false]) {
+      const restored = await call.restore(id, made.checkpoint_id, { new_thread });
+      expect(restored.next).toEqual(["approve"]);
+      expect(await answer(restored.thread_id, "no")).toMatchObject({ status: "no, shipped" });
+    }
+  });
+
+  it("of an earlier state begins its subgraphs anew", async () => {
+    const { thread_id } = await heddle.client.threads.create();
+    await heddle.client.runs.wait(thread_id, "nested", { input: { log: [] } });
+    const { checkpoint } = await heddle.client.threads.getState(thread_id);
+    await answer(thread_id, "yes", "nested");
+    const made = await call.create(thread_id, { langgraph_checkpoint_id: checkpoint.checkpoint_id });
+    expect(made.executor_states).toEqual({});
+    for (const new_thread of [true, false]) {
+      const restored = await call.restore(thread_id, made.checkpoint_id, { new_thread });
+      const asked = await heddle.client.runs.wait(restored.thread_id, "nested", { input: null });
+      expect(asked).toMatchObject({ __interrupt__: [{ value: "really?" }] });
+      expect(await answer(restored.thread_id, "no", "nested")).toEqual({
+        log: ["before", "before", "thought", "kept inside: no", "after"],
+      });
+    }
+  });
+
   it("to before a subgraph had begun begins it anew", async () => {
     const { thread_id } = await heddle.client.threads.create();
     await heddle.client.runs.wait(thread_id, "nested", { input: { log: [] }, interruptBefore: ["middle"] });
@@ -343,6 +373,10 @@ describe("a bad request", () => {
     ).toMatchObject({
       status: 404,
       body: { error: { code: "checkpoint_not_found" } },
+    });
+    expect(await call.send("GET", `/threads/${id}/checkpoints?workflow_id=%00`)).toMatchObject({
+      status: 422,
+      body: { error: { code: "invalid_request" } },
     });
     const { thread_id: empty } = await heddle.client.threads.create();
     expect(await call.send("POST", `/threads/${empty}/checkpoints`)).toMatchObject({

@@ -5,7 +5,7 @@ import { COMMAND_IN_DISGUISE, isCommandInDisguise } from "../../runs/graph-input
 /** What PostgreSQL takes for one: LangGraph's first checkpoints have a variant that RFC 9562 does not know. */
 export const uuid = z.guid("Invalid UUID");
 
-/** Of a path, which nobody has looked at as at a body. */
+/** Of a path or a query, which nobody has looked at as at a body. */
 export const storableText = z
   .string()
   .refine(
