@@ -23,6 +23,8 @@ const KNOWN: Record<string, [ErrorCode, string]> = {
     "unsupported_media_type",
     "The content type must be multipart/form-data.",
   ],
+  FST_ERR_BAD_URL: ["invalid_request", "The path is not percent-encoded UTF-8."],
+  FST_ERR_MAX_PARAM_LENGTH: ["invalid_request", "A part of the path is too long."],
   FST_ERR_CTP_INVALID_CONTENT_LENGTH: ["invalid_request", "The content length is not that of the body."],
 };
 
@@ -36,6 +38,10 @@ export function handleErrors(app: FastifyInstance): void {
     ),
   );
 }
+
+/** For what Fastify refuses before it looks for a route. */
+export const handleUnrouted = (error: FastifyError, request: FastifyRequest, reply: FastifyReply): void =>
+  sendError(toAppError(error), request, reply);
 
 /** Answers with an error; a server error is logged with its cause. */
 function sendError(error: AppError, request: FastifyRequest, reply: FastifyReply): void {
@@ -72,7 +78,7 @@ function toValidationError(error: {
       instancePath?: string;
       message?: string;
     };
-    return `${where}${instancePath.replaceAll("/", ".")}: ${message}`;
+    return `${where}${instancePath.replace(/^\/$/, "").replaceAll("/", ".")}: ${message}`;
   });
   return new AppError("invalid_request", problems.join("\n"), { details: problems });
 }

@@ -29,7 +29,7 @@ import { readConfigurableHeaders } from "./configurable-headers.ts";
 import { conversationRoutes } from "./conversations.ts";
 import { allowOrigins } from "./cors.ts";
 import { cronRoutes } from "./crons.ts";
-import { handleErrors } from "./error-handler.ts";
+import { handleErrors, handleUnrouted } from "./error-handler.ts";
 import { readJsonBodies } from "./json-body.ts";
 import { metaRoutes } from "./meta.ts";
 import { countRequests, type Metrics, metricsRoutes } from "./metrics.ts";
@@ -107,6 +107,7 @@ export async function buildApi(options: ApiOptions): Promise<FastifyInstance> {
     http: { shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === "websocket" },
     routerOptions: { maxParamLength: 8_192, ignoreTrailingSlash: true },
     forceCloseConnections: true,
+    frameworkErrors: handleUnrouted,
   });
   app.setValidatorCompiler(validatorCompiler);
   app.setReplySerializer((payload) => toWireJson(payload));

@@ -1,10 +1,13 @@
 // Reads JSON bodies, also those that are not called so, and refuses here what would fail later: nesting that overflows a stack, texts that PostgreSQL
 // cannot store, keys that reach for the prototype.
 import type { FastifyInstance } from "fastify";
-import { AppError } from "../errors.ts";
+import { AppError, type ErrorCode } from "../errors.ts";
 
 /** Deep enough for any message or state, far below what a recursive reader can bear. */
 const MAX_DEPTH = 128;
+/** Of the path to a field, as errors name it. */
+const MAX_SHOWN_KEYS = 10;
+const MAX_SHOWN_KEY = 100;
 
 export function readJsonBodies(app: FastifyInstance): void {
   app.removeContentTypeParser(["application/json", "text/plain"]);
@@ -43,36 +46,44 @@ export function parseBody(text: string): unknown {
 interface Place {
   readonly value: unknown;
   readonly depth: number;
+  readonly key: string;
+  readonly parent: Place | undefined;
 }
 
 // A stack of our own: the nesting this looks for would overflow a recursive walk.
 function check(body: unknown): void {
-  const places: Place[] = [{ value: body, depth: 1 }];
+  const places: Place[] = [{ value: body, depth: 1, key: "body", parent: undefined }];
   for (let place = places.pop(); place; place = places.pop()) {
     const { value, depth } = place;
-    if (typeof value === "string") checkText(value);
+    if (typeof value === "string") checkText(value, "is a text", place);
     if (typeof value !== "object" || value === null) continue;
-    if (depth > MAX_DEPTH)
-      throw new AppError("too_deep", `The body is nested deeper than ${MAX_DEPTH} levels.`);
+    if (depth > MAX_DEPTH) refuse("too_deep", place, `is nested deeper than ${MAX_DEPTH} levels`);
     for (const [key, child] of Object.entries(value)) {
-      if (!Array.isArray(value)) checkKey(key);
-      places.push({ value: child, depth: depth + 1 });
+      if (!Array.isArray(value)) checkKey(key, place);
+      places.push({ value: child, depth: depth + 1, key, parent: place });
     }
   }
 }
 
-function checkKey(key: string): void {
-  checkText(key);
-  if (key === "__proto__")
-    throw new AppError("invalid_request", 'The body has a key "__proto__", which is refused.');
+function checkKey(key: string, place: Place): void {
+  checkText(key, "has a key", place);
+  if (key === "__proto__") refuse("invalid_request", place, 'has a key "__proto__", which is refused');
 }
 
-function checkText(text: string): void {
-  if (text.includes("\0")) throw new AppError("invalid_text", "The body has a text with a NUL character.");
+function checkText(text: string, what: string, place: Place): void {
+  if (text.includes("\0")) refuse("invalid_text", place, `${what} with a NUL character`);
   if (!text.isWellFormed()) {
-    throw new AppError(
-      "invalid_text",
-      "The body has a text with half of a surrogate pair, which is not Unicode.",
-    );
+    refuse("invalid_text", place, `${what} with half of a surrogate pair, which is not Unicode`);
   }
+}
+
+function refuse(code: ErrorCode, place: Place, problem: string): never {
+  throw new AppError(code, `${toPath(place)}: ${problem}`);
+}
+
+/** As errors of validation name a field; the first keys are enough to find it. */
+function toPath(place: Place): string {
+  const keys: string[] = [];
+  for (let at: Place | undefined = place; at; at = at.parent) keys.unshift(at.key.slice(0, MAX_SHOWN_KEY));
+  return [...keys.slice(0, MAX_SHOWN_KEYS), ...(keys.length > MAX_SHOWN_KEYS ? ["…"] : [])].join(".");
 }

@@ -47,19 +47,29 @@ describe("a request that cannot be served", () => {
     ["another content type", () => send("POST", "/threads", "<a/>", "text/xml"), 415, /application\/json/],
     ["text that is no JSON", () => send("POST", "/threads", "{", "text/plain"), 400, /Malformed JSON/],
     ["a run without a body", () => send("POST", "/runs"), 422, /body\.assistant_id/],
-    ["a NUL in a text", () => send("POST", "/runs", run({ a: "\u0000" })), 422, /NUL/],
-    ["a NUL in a key", () => send("POST", "/threads", '{"metadata":{"a\\u0000":1}}'), 422, /NUL/],
+    [
+      "a NUL in a text",
+      () => send("POST", "/runs", run({ a: ["\u0000"] })),
+      422,
+      /^body\.input\.a\.0: .*NUL/,
+    ],
+    [
+      "a NUL in a key",
+      () => send("POST", "/threads", '{"metadata":{"a\\u0000":1}}'),
+      422,
+      /^body\.metadata: .*NUL/,
+    ],
     [
       "half a surrogate pair",
       () => send("POST", "/runs", '{"assistant_id":"echo","input":"\\ud83d"}'),
       422,
-      /surrogate/,
+      /^body\.input: .*surrogate/,
     ],
     [
       "10,000 levels of nesting",
       () => send("POST", "/runs", `{"assistant_id":"echo","input":${deep(10_000)}}`),
       422,
-      /nested deeper than 128/,
+      /^body\.input(\.0)+\.…: is nested deeper than 128/,
     ],
     [
       "1,000,000 levels of nesting",
@@ -71,11 +81,23 @@ describe("a request that cannot be served", () => {
       "a key that is the prototype's",
       () => send("POST", "/threads", '{"metadata":{"__proto__":{"a":1}}}'),
       422,
-      /__proto__/,
+      /^body\.metadata: .*__proto__/,
     ],
     ["a body over the limit", () => send("POST", "/runs", run("x".repeat(1_100_000))), 413, /MAX_BODY_MB/],
     ["an id that is none", () => send("GET", "/threads/abc"), 422, /params\.thread_id: Invalid UUID/],
     ["an id with a path in it", () => send("GET", "/threads/..%2f..%2fetc%2fpasswd"), 422, /thread_id/],
+    [
+      "an address that is no text",
+      () => send("GET", "/threads/%ff"),
+      422,
+      /^The path is not percent-encoded UTF-8\.$/,
+    ],
+    [
+      "an address of 9,000 letters",
+      () => send("GET", `/assistants/${"a".repeat(9_000)}`),
+      422,
+      /^A part of the path is too long\.$/,
+    ],
     ["an id with a NUL", () => send("GET", "/threads/%00"), 422, /thread_id/],
     [
       "an unknown thread",
@@ -160,6 +182,7 @@ describe("a request that cannot be served", () => {
       /sort_by/,
     ],
     ["an object for an id", () => send("POST", "/threads", '{"thread_id":{"$ne":""}}'), 422, /thread_id/],
+    ["a choice that is missing", () => send("POST", "/runs/cancel", "{}"), 422, /^body: Say which runs/],
     ["an unknown route", () => send("GET", "/nowhere"), 404, /There is no GET \/nowhere/],
   ];
 
