@@ -27,15 +27,20 @@ interface Options {
 }
 
 export async function startHeddle(
-  options: Options & { readonly databaseUrl: string; readonly profileFolder: string | undefined },
+  options: Options & {
+    readonly databaseUrl: string;
+    readonly profileFolder: string | undefined;
+    /** The folder of the version that is to be started: this one by default. */
+    readonly root?: string | undefined;
+  },
 ): Promise<BenchServer> {
-  const { folder, databaseUrl, profileFolder } = options;
+  const { folder, databaseUrl, profileFolder, root = ROOT } = options;
   const port = await freePort();
   const profile = profileFolder === undefined ? [] : ["--cpu-prof", `--cpu-prof-dir=${profileFolder}`];
-  const args = [...profile, "--disable-warning=ExperimentalWarning", path.join(ROOT, "src/main.ts")];
+  const args = [...profile, "--disable-warning=ExperimentalWarning", path.join(root, "src/main.ts")];
   const env = {
     // As `npm start` sets it.
-    NODE_COMPILE_CACHE: path.join(ROOT, "node_modules/.cache/node-compile"),
+    NODE_COMPILE_CACHE: path.join(root, "node_modules/.cache/node-compile"),
     DATABASE_URL: databaseUrl,
     DATA_DIR: path.join(folder, "data"),
     SANDBOX: "virtual",

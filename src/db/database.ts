@@ -5,6 +5,7 @@ import { hash } from "node:crypto";
 import pRetry from "p-retry";
 import pg from "pg";
 import { AppError, isAppError } from "../errors.ts";
+import { types } from "./bytea-array.ts";
 
 export interface Queryable {
   query<Row extends pg.QueryResultRow>(text: string, values?: readonly unknown[]): Promise<Row[]>;
@@ -45,6 +46,7 @@ export function createDatabase({
   const pool = new pg.Pool({
     connectionString: url,
     max,
+    types,
     application_name: "heddle",
     connectionTimeoutMillis: connectionTimeoutMs,
     idleTimeoutMillis: 30_000,
