@@ -1,5 +1,5 @@
-// Writes a thread down, to be taken to another Heddle: what it is, its checkpoints with all values and writes, and the
-// messages of its session. Of one moment, even while the thread runs.
+// Writes a thread down, to be taken to another Heddle: what it is, its checkpoints with all values and writes, what its
+// conversation has learned, and the messages of its session. Of one moment, even while the thread runs.
 import { readAll } from "../db/checkpoint-rows.sql.ts";
 import type { Database, Queryable } from "../db/database.ts";
 import type { Scope } from "../db/scope.ts";
@@ -7,6 +7,7 @@ import type { AgentThreadState } from "../kit/agent-thread.ts";
 import { inLongTransaction } from "../threads/long-transaction.ts";
 import { threadNotFound } from "../threads/state.ts";
 import { selectThread, type ThreadRow } from "../threads/threads.sql.ts";
+import { selectLearned } from "./learned.sql.ts";
 import { type Spool, spoolLines } from "./spool.ts";
 import { writeBlob, writeCheckpoint, writeHeader, writeWrite } from "./thread-file.ts";
 
@@ -42,6 +43,8 @@ async function* toLines(
   for await (const row of readAll(tx, "checkpoints", thread_id)) yield writeCheckpoint(row);
   for await (const row of readAll(tx, "checkpoint_blobs", thread_id)) yield writeBlob(row);
   for await (const row of readAll(tx, "checkpoint_writes", thread_id)) yield writeWrite(row);
+  for (const { values } of await selectLearned(tx, thread_id))
+    yield JSON.stringify({ conversation: { values } });
   if (!session) return;
   const { service_thread_id, chat_message_store_state: messages } = session;
   yield JSON.stringify({ session: { session_id, service_thread_id } });

@@ -17,6 +17,7 @@ import type { Scope } from "../db/scope.ts";
 import { storableJson } from "../db/storable-json.ts";
 import { AppError, isAppError } from "../errors.ts";
 import { fromStoredMessage } from "../kit/chat-message-store.ts";
+import { EMPTY_CONVERSATION, mergeValues, toPatchParts } from "../kit/conversation-values.ts";
 import { TransferError } from "../threads/copy-checkpoints.ts";
 import { inLongTransaction } from "../threads/long-transaction.ts";
 import {
@@ -28,6 +29,7 @@ import {
   type Ttl,
 } from "../threads/threads.sql.ts";
 import { receiveCheckpoints } from "../threads/transfer.ts";
+import { insertLearned } from "./learned.sql.ts";
 import { createPostgresMessageStore } from "./postgres-message-store.ts";
 import { insertSession } from "./sessions.sql.ts";
 import { readLines, type Spool } from "./spool.ts";
@@ -137,6 +139,9 @@ async function stage(tx: Queryable, { file, thread, owner }: ImportRequest): Pro
       const { checkpoint_ns, checkpoint_id, task_id, idx, channel, type } = line.write;
       const blob = readValue(line.write, number) ?? Buffer.alloc(0);
       await writes.add({ checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob });
+    } else if ("conversation" in line) {
+      const learned = mergeValues(EMPTY_CONVERSATION, toPatchParts(line.conversation.values));
+      await insertLearned(tx, thread.thread_id, learned);
     } else if ("session" in line) await session.begin(line.session);
     else await session.add(line.message, number);
   }

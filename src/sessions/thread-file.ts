@@ -3,6 +3,7 @@
 import { z } from "zod";
 import type { BlobRow, CheckpointRow, WriteRow } from "../db/checkpoint-rows.sql.ts";
 import { AppError } from "../errors.ts";
+import { conversationPatchSchema } from "../kit/conversation-values.ts";
 
 const VERSION = 1;
 
@@ -68,6 +69,7 @@ const line = z.union([
     }),
   }),
   z.strictObject({ message: object }),
+  z.strictObject({ conversation: z.strictObject({ values: conversationPatchSchema }) }),
   z.strictObject({ end: z.strictObject({ lines: z.int() }) }),
 ]);
 

@@ -171,6 +171,53 @@ describe("a thread", () => {
   });
 });
 
+describe("what its conversation has learned", () => {
+  const conversationOf = async (app: TestApp, id: string, values?: object) => {
+    const response = await fetch(`${app.url}/threads/${id}/conversation`, {
+      headers: { "x-api-key": KEYS.ann, ...(values ? { "content-type": "application/json" } : {}) },
+      ...(values ? { method: "PATCH", body: JSON.stringify({ values }) } : {}),
+    });
+    return (await response.json()) as { version: number; values: object };
+  };
+  const learned = { objective: "Why?", keyInsights: ["wool is warm"], currentLevel: 2 };
+
+  it("goes with it, and is told to who follows it there", async () => {
+    const { thread_id: id } = await clientOf(here).threads.create();
+    await conversationOf(here, id, learned);
+    await conversationOf(here, id, { discoveries: [{ claim: "it felts" }] });
+    await clientOf(there).threads.create({ threadId: id });
+    const stop = new AbortController();
+    const { body } = await fetch(`${there.url}/threads/${id}/notifications`, {
+      headers: { "x-api-key": KEYS.ann },
+      signal: stop.signal,
+    });
+    const told = body?.pipeThrough(new TextDecoderStream()).getReader();
+    expect((await told?.read())?.value).toContain("connected");
+    await importTo(there, await fileOf(here, id));
+    expect((await told?.read())?.value).toMatch(/"type":"state:updated".*"version":1/);
+    stop.abort();
+    expect(await conversationOf(there, id)).toMatchObject({
+      version: 1,
+      values: { ...learned, discoveries: [{ claim: "it felts" }] },
+    });
+  });
+
+  it("stays what it is where it has learned something already", async () => {
+    const { thread_id: id } = await clientOf(here).threads.create();
+    await conversationOf(here, id, learned);
+    const file = await fileOf(here, id);
+    await importTo(there, file);
+    await importTo(there, file);
+    expect(await conversationOf(there, id)).toMatchObject({ version: 1, values: learned });
+    await conversationOf(there, id, { currentLevel: 3 });
+    await importTo(there, file);
+    expect(await conversationOf(there, id)).toMatchObject({
+      version: 2,
+      values: { ...learned, currentLevel: 3 },
+    });
+  });
+});
+
 describe("somebody else's thread", () => {
   it("is not given away, and is as if it were not there", async () => {
     const id = await converse(here);
@@ -249,6 +296,16 @@ describe("a file that is none is refused with what is wrong, and changes nothing
     ["a value that is missing", set("blob", "text", undefined), "no value"],
     ["a value of a type that is none", set("blob", "type", "pickle"), "blob.type"],
     ["a value that no reader bears", set("blob", "text", deep), "too deep"],
+    [
+      "a conversation with a key that is none",
+      (lines) => lines.toSpliced(-1, 0, '{"conversation":{"values":{"keyInsight":["a"]}}}'),
+      'conversation.values: Unrecognized key: "keyInsight"',
+    ],
+    [
+      "a conversation with a wrong type",
+      (lines) => lines.toSpliced(-1, 0, '{"conversation":{"values":{"keyInsights":"a"}}}'),
+      "conversation.values.keyInsights",
+    ],
     ["a message of no session", (lines) => lines.toSpliced(-1, 0, '{"message":{}}'), "no session"],
     [
       "a broken message",
