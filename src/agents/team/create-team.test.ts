@@ -156,6 +156,44 @@ describe("the review of a plan", () => {
     expect(saidOf(await answer({ decision: "approve" })).at(-1)).toBe("orchestrator: A.");
   });
 
+  test("says of all plans so far what was wrong with them", async () => {
+    const { ask, answer, model } = review([PLAN, PLAN, PLAN, ...ROUND]);
+    await ask("Go");
+    await answer("Without bob.");
+    await answer({ decision: "revise", comments: "And cheaper." });
+    const question = model.requests[2]?.messages.at(-1)?.text;
+    expect(question).toContain("because: And cheaper.");
+    expect(question).toContain("- Without bob.\n- And cheaper.");
+  });
+
+  test.each([
+    [{ decision: "approved" }, /^decision: .*"approve"\|"revise"/],
+    [{ plan: "only ann" }, /^plan: .*expected array/],
+    [{ plan: [] }, /^plan: /],
+    [{ plan: ["ann", 5] }, /^plan\.1: /],
+    [{ comments: 5, decision: "revise" }, /^comments: /],
+    [{ desicion: "approve" }, /decision or plan/],
+    [{}, /decision or plan/],
+    [5, /expected object/],
+    [["yes"], /expected object/],
+  ])("that is no answer, %j, asks again and says why", async (wrong, problem) => {
+    const { ask, answer, model } = review([PLAN, ...ROUND]);
+    const first = await ask("Go");
+    const again = await answer(wrong);
+    expect(again.__interrupt__).toMatchObject([
+      {
+        value: {
+          ...(first.__interrupt__?.[0]?.value as object),
+          problem: expect.stringMatching(problem) as unknown,
+        },
+      },
+    ]);
+    expect(model.requests).toHaveLength(1);
+    const values = await answer("yes");
+    expect(values.orchestrator_state.plan_reviews).toEqual([{ decision: "approve", comments: "" }]);
+    expect(saidOf(values).at(-1)).toBe("orchestrator: A.");
+  });
+
   test("may put another plan in its place", async () => {
     const { ask, answer, model } = review([PLAN, ...ROUND]);
     await ask("Go");

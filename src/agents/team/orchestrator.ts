@@ -116,8 +116,10 @@ export function createOrchestrator(models: Models, settings: TeamSettings) {
       const state = toOrchestratorState(orchestrator_state);
       if (!state) return new Command({ goto: END });
       const { task, task_ledger, replan_count } = state;
-      const answered: unknown = interrupt({ type: "plan_review", task, ...task_ledger, replan_count });
-      const { decision, comments, plan: edited } = readReview(answered);
+      const question = { type: "plan_review", task, ...task_ledger, replan_count };
+      let read = readReview(interrupt(question));
+      while ("problem" in read) read = readReview(interrupt({ ...question, problem: read.problem }));
+      const { decision, comments, plan: edited } = read;
       const reviewed = { ...state, plan_reviews: [...state.plan_reviews, { decision, comments }] };
       if (decision === "revise") {
         return go(NAME, { ...reviewed, phase: "plan", reason: comments || "the user wants another plan" });
@@ -154,20 +156,27 @@ function toCurrent({ messages, orchestrator_state }: Values, { participants }: T
   return fresh;
 }
 
-const review = z.looseObject({
-  decision: z.enum(["approve", "revise"]).optional(),
-  comments: z.string().default(""),
-  plan: z.array(z.string()).min(1).optional(),
-});
+const review = z
+  .looseObject({
+    decision: z.enum(["approve", "revise"]).nullish(),
+    comments: z.string().nullish(),
+    plan: z.array(z.string()).min(1).nullish(),
+  })
+  .refine(({ decision, plan }) => decision || plan, "it needs a decision or plan");
+
+type Review =
+  | { decision: "approve" | "revise"; comments: string; plan?: string[] | null | undefined }
+  | { problem: string };
 
 /** Yes in any of its forms, a plan of his own, or what is to be otherwise. */
-function readReview(answered: unknown) {
+function readReview(answered: unknown): Review {
   const isYes = (text: string) => /^(?:y|yes|ok|okay|approved?|true)[.!]?$/i.test(text.trim());
   if (answered === true || (typeof answered === "string" && isYes(answered))) {
-    return { decision: "approve", comments: "", plan: undefined };
+    return { decision: "approve", comments: "" };
   }
-  if (typeof answered === "string") return { decision: "revise", comments: answered, plan: undefined };
-  const { data } = review.safeParse(answered);
-  const decision = data?.decision ?? (data?.plan ? "approve" : "revise");
-  return { decision, comments: data?.comments ?? "", plan: data?.plan };
+  if (typeof answered === "string") return { decision: "revise", comments: answered };
+  const { data, error } = review.safeParse(answered);
+  if (data) return { ...data, decision: data.decision ?? "approve", comments: data.comments ?? "" };
+  const [issue] = error.issues;
+  return { problem: `${issue?.path.join(".") || "the answer"}: ${issue?.message}` };
 }

@@ -23,8 +23,10 @@ const transcript = (history: readonly ChatMessage[]) =>
 const list = (items: readonly string[] = []) => items.map((item) => `- ${item}`).join("\n") || "- (none)";
 
 export function planQuestion(state: OrchestratorState, participants: readonly Participant[]): string {
+  const wishes = state.plan_reviews.map(({ comments }) => comments).filter(Boolean);
+  const wished = wishes.length === 0 ? "" : `\n\nWhat the user has said of the plans:\n${list(wishes)}`;
   const before = state.task_ledger
-    ? `\n\nThe plan so far:\n${list(state.task_ledger.plan)}\n\nMake another one, because: ${state.reason || "it did not work"}\n\nWhat has been said:\n${transcript(state.chat_history)}`
+    ? `\n\nThe plan so far:\n${list(state.task_ledger.plan)}\n\nMake another one, because: ${state.reason || "it did not work"}${wished}\n\nWhat has been said:\n${transcript(state.chat_history)}`
     : "";
   return `The user's task:\n${state.task}\n\nThe team:\n${roster(participants)}${before}\n\n${PLAN_FORM}`;
 }
