@@ -1,4 +1,6 @@
 // The statements of the checkpointer, on the official PostgresSaver's tables (schema heddle).
+import type { Queryable } from "./database.ts";
+import type { Address, Batch, WriteRow } from "./held-batches.ts";
 
 /**
  * Who holds the thread's newest fencing token may write ($1: the thread, $2: the token; no token, no check).
@@ -16,19 +18,15 @@ allowed as (
   select $2::bigint is null or exists (select 1 from fence) as ok
 )`;
 
-/** Rows of checkpoint_writes; each argument is the number of the parameter that has it. */
-const insertWrites = (checkpoint: number, first: number, onConflict: string) => `
+const insertWrites = (source: string, onConflict: string) => `
   insert into heddle.checkpoint_writes (thread_id, checkpoint_ns, checkpoint_id, task_id, idx, channel, type, blob)
-  select $1::text, $3::text, $${checkpoint}::text, w.task_id, w.idx, w.channel, w.type, w.blob
-  from unnest(
-      $${first}::text[], $${first + 1}::integer[], $${first + 2}::text[], $${first + 3}::text[], $${first + 4}::bytea[]
-    ) as w (task_id, idx, channel, type, blob), allowed
+  select $1::text, $3::text, w.checkpoint_id, w.task_id, w.idx, w.channel, w.type, w.blob
+  from unnest(${source}) as w (checkpoint_id, task_id, idx, channel, type, blob), allowed
   where allowed.ok
   on conflict (thread_id, checkpoint_ns, checkpoint_id, task_id, idx) ${onConflict}`;
 
-const ONCE = "do nothing";
-
-const put = (writes = "") => `
+/** Of ordinary writes the first stays: a repeated task changes nothing. */
+const STORE = `
 with ${FENCE},
 blobs as (
   insert into heddle.checkpoint_blobs (thread_id, checkpoint_ns, channel, version, type, blob)
@@ -36,33 +34,57 @@ blobs as (
   from unnest($8::text[], $9::text[], $10::text[], $11::bytea[]) as b (channel, version, type, blob), allowed
   where allowed.ok
   on conflict (thread_id, checkpoint_ns, channel, version) do nothing
-)${writes}
-insert into heddle.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
-select $1::text, $3::text, $4::text, $5::text, $6::jsonb, $7::jsonb from allowed where allowed.ok
-on conflict (thread_id, checkpoint_ns, checkpoint_id)
-do update set checkpoint = excluded.checkpoint, metadata = excluded.metadata
-returning seq`;
-
-/**
- * $3 checkpoint_ns, $4 checkpoint_id, $5 parent id, $6 checkpoint, $7 metadata, $8–$11 channels, versions, types and
- * blobs. Returns one row, or none when the token is out of date.
- */
-export const PUT = put();
-/** The same, with the last writes beside the parent: $12–$16 task ids, idx, channels, types and blobs. */
-export const PUT_WITH_WRITES = put(`,\nwrites as (${insertWrites(5, 12, ONCE)})`);
-
-/** $3 checkpoint_ns, $4 checkpoint_id, $5–$9 task ids, idx, channels, types and blobs. Returns whether it was allowed. */
-const putWrites = (onConflict: string) => `
-with ${FENCE},
-writes as (${insertWrites(4, 5, onConflict)})
+),
+writes as (${insertWrites("$12::text[], $13::text[], $14::integer[], $15::text[], $16::text[], $17::bytea[]", "do nothing")}
+),
+checkpoints as (
+  insert into heddle.checkpoints (thread_id, checkpoint_ns, checkpoint_id, parent_checkpoint_id, checkpoint, metadata)
+  select $1::text, $3::text, c.id, c.parent_id, c.checkpoint::jsonb, c.metadata::jsonb
+  from unnest($4::text[], $5::text[], $6::text[], $7::text[])
+      with ordinality as c (id, parent_id, checkpoint, metadata, place), allowed
+  where allowed.ok
+  order by c.place
+  on conflict (thread_id, checkpoint_ns, checkpoint_id)
+  do update set checkpoint = excluded.checkpoint, metadata = excluded.metadata
+)
 select ok from allowed`;
 
-/** Ordinary writes of tasks: the first stays, a repeated task changes nothing. */
-export const PUT_WRITES_ONCE = putWrites(ONCE);
-/** Errors, interrupts and resumes: the newest replaces. */
-export const PUT_WRITES_REPLACE = putWrites(
+const REPLACE_WRITES = `
+with ${FENCE},
+writes as (${insertWrites(
+  "$4::text[], $5::text[], $6::integer[], $7::text[], $8::text[], $9::bytea[]",
   "do update set channel = excluded.channel, type = excluded.type, blob = excluded.blob",
-);
+)}
+)
+select ok from allowed`;
+
+/** False when the token is out of date: then nothing is stored. */
+export const storeBatch = (db: Queryable, place: Address, { checkpoints, blobs, writes }: Batch) =>
+  write(db, STORE, place, [
+    ...toColumns(checkpoints, ["id", "parentId", "checkpoint", "metadata"]),
+    ...toColumns(blobs, ["channel", "version", "type", "blob"]),
+    ...toColumns(writes, WRITE_COLUMNS),
+  ]);
+
+/** Errors, interrupts and resumes: the newest replaces. False as of `storeBatch`. */
+export const replaceWrites = (db: Queryable, place: Address, rows: readonly WriteRow[]) =>
+  write(db, REPLACE_WRITES, place, toColumns(rows, WRITE_COLUMNS));
+
+async function write(
+  db: Queryable,
+  text: string,
+  { threadId, fence, ns }: Address,
+  columns: readonly (readonly unknown[])[],
+): Promise<boolean> {
+  const [answer] = await db.query<{ ok: boolean }>(text, [threadId, fence, ns, ...columns]);
+  return answer?.ok === true;
+}
+
+const WRITE_COLUMNS = ["checkpointId", "taskId", "idx", "channel", "type", "blob"] as const;
+
+/** The values of each column, for `unnest`. */
+const toColumns = <Row extends object>(rows: readonly Row[], columns: readonly (keyof Row)[]) =>
+  columns.map((column) => rows.map((row) => row[column]));
 
 /** The row shape that PostgresSaver's loaders take. A cast to bytea, as it has it, fails on a name with a backslash. */
 const select = (versions = "") => `

@@ -17,17 +17,15 @@ import { PostgresSaver } from "@langchain/langgraph-checkpoint-postgres";
 import { type CheckpointWatcher, createWatchers } from "./checkpoint-watchers.ts";
 import {
   DELETE_THREAD,
-  PUT,
-  PUT_WITH_WRITES,
-  PUT_WRITES_ONCE,
-  PUT_WRITES_REPLACE,
+  replaceWrites,
   SELECT_HEADS,
   SELECT_LIST,
   SELECT_ONE,
   SELECT_PENDING_SENDS,
+  storeBatch,
 } from "./checkpointer.sql.ts";
 import type { Database, Queryable } from "./database.ts";
-import { type Address, createHeldWrites, toColumns, type WriteRow } from "./held-writes.ts";
+import { type Address, type Batch, createHeldBatches } from "./held-batches.ts";
 import { createSerializer, decode, dump } from "./serializer.ts";
 import { storableJson } from "./storable-json.ts";
 
@@ -59,7 +57,9 @@ export class Checkpointer extends PostgresSaver {
   readonly #db: Database;
   readonly #patient: Queryable;
   readonly #watchers = createWatchers();
-  readonly #held = createHeldWrites((place, rows) => this.#storeWrites(PUT_WRITES_ONCE, place, rows));
+  readonly #held = createHeldBatches(async (place, batch) => {
+    if (!(await storeBatch(this.#patient, place, batch))) throw new FencedError(place.threadId);
+  });
   #step: { readonly after: number | string | undefined; readonly next: string } | undefined;
 
   /** `patient`: for a run's own reads and writes, which wait for a database that is away. */
@@ -94,21 +94,11 @@ export class Checkpointer extends PostgresSaver {
     return this.#watchers.add(threadId, fence, watcher);
   }
 
+  /**
+   * A run's input, which LangGraph does not wait for either, is stored with the step that takes it in, if that comes at
+   * once; `settle` waits for one that has none.
+   */
   override async put(
-    config: RunnableConfig,
-    checkpoint: Checkpoint,
-    metadata: CheckpointMetadata,
-    newVersions: ChannelVersions,
-  ): Promise<RunnableConfig> {
-    const { threadId, ns, fence } = address(config);
-    const written = this.#put(config, checkpoint, metadata, newVersions);
-    for (const watcher of this.#watchers.of(threadId, fence)) {
-      watcher.onPut(ns, checkpoint, written, newVersions, metadata);
-    }
-    return written;
-  }
-
-  async #put(
     config: RunnableConfig,
     checkpoint: Checkpoint,
     metadata: CheckpointMetadata,
@@ -116,31 +106,47 @@ export class Checkpointer extends PostgresSaver {
   ): Promise<RunnableConfig> {
     const parent = address(config);
     const { threadId, ns, fence } = parent;
-    const blobs = await this._dumpBlobs(threadId, ns, checkpoint.channel_values, newVersions);
-    const values = [
-      threadId,
-      fence,
-      ns,
-      checkpoint.id,
-      parent.checkpointId,
-      this._dumpCheckpoint(checkpoint),
-      toMetadata(config, metadata),
-      blobs.map((blob) => blob[2]),
-      blobs.map((blob) => blob[3]),
-      blobs.map((blob) => blob[4]),
-      blobs.map((blob) => toBuffer(blob[5])),
-    ];
-    const held = this.#held.take(parent);
-    try {
-      const [text, all] = held ? [PUT_WITH_WRITES, [...values, ...toColumns(held.rows)]] : [PUT, values];
-      const rows = await this.#patient.query(text, all);
-      if (rows.length === 0) throw new FencedError(threadId);
-    } catch (error) {
-      held?.reject(error);
-      throw error;
+    const place = { ...parent, checkpointId: checkpoint.id };
+    const isInput = fence !== null && metadata.source === "input";
+    // In an object: who waits until it is under way does not wait until it is stored.
+    const underWay = this.#toBatch(config, checkpoint, metadata, newVersions).then((batch) => ({
+      stored: isInput ? this.#held.hold(place, batch) : this.#held.follow(parent, batch),
+    }));
+    const stored = underWay.then((way) => way.stored);
+    for (const watcher of this.#watchers.of(threadId, fence)) {
+      watcher.onPut(ns, checkpoint, stored, newVersions, metadata);
     }
-    held?.resolve();
+    if (isInput) stored.catch(() => undefined);
+    await (isInput ? underWay : stored);
     return { configurable: { thread_id: threadId, checkpoint_ns: ns, checkpoint_id: checkpoint.id } };
+  }
+
+  /** Resolves when all that a run has put is stored. @throws FencedError, or what else has kept it from being stored */
+  settle(threadId: string, fence: string): Promise<void> {
+    return this.#held.settle({ threadId, fence });
+  }
+
+  async #toBatch(
+    config: RunnableConfig,
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    newVersions: ChannelVersions,
+  ): Promise<Batch> {
+    const { threadId, ns, checkpointId: parentId } = address(config);
+    const dumped = this._dumpBlobs(threadId, ns, checkpoint.channel_values, newVersions);
+    const row = {
+      id: checkpoint.id,
+      parentId,
+      checkpoint: JSON.stringify(this._dumpCheckpoint(checkpoint)),
+      metadata: toMetadata(config, metadata),
+    };
+    const blobs = (await dumped).map(([, , channel, version, type, blob]) => ({
+      channel,
+      version,
+      type,
+      blob: toBuffer(blob),
+    }));
+    return { checkpoints: [row], blobs, writes: [] };
   }
 
   override async putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void> {
@@ -149,6 +155,7 @@ export class Checkpointer extends PostgresSaver {
     if (checkpointId === null) throw new Error("putWrites needs a checkpoint_id");
     const dumped = await this._dumpWrites(threadId, ns, checkpointId, taskId, writes as [string, unknown][]);
     const rows = dumped.map((row) => ({
+      checkpointId,
       taskId,
       idx: row[4],
       channel: row[5],
@@ -156,17 +163,8 @@ export class Checkpointer extends PostgresSaver {
       blob: toBuffer(row[7]),
     }));
     const isSpecial = writes.every(([channel]) => channel in WRITES_IDX_MAP);
-    await (isSpecial ? this.#storeWrites(PUT_WRITES_REPLACE, place, rows) : this.#held.hold(place, rows));
-  }
-
-  async #storeWrites(
-    text: string,
-    { threadId, ns, checkpointId, fence }: Address,
-    rows: readonly WriteRow[],
-  ): Promise<void> {
-    const values = [threadId, fence, ns, checkpointId, ...toColumns(rows)];
-    const [answer] = await this.#patient.query<{ ok: boolean }>(text, values);
-    if (!answer?.ok) throw new FencedError(threadId);
+    if (!isSpecial) await this.#held.hold(place, { checkpoints: [], blobs: [], writes: rows });
+    else if (!(await replaceWrites(this.#patient, place, rows))) throw new FencedError(threadId);
   }
 
   override async getTuple(config: RunnableConfig): Promise<CheckpointTuple | undefined> {

@@ -109,3 +109,51 @@ it("finds a checkpoint among events with texts that PostgreSQL cannot store", as
   expect(await selectSeqOfCheckpoint(database.db, runId, "second")).toBe(2);
   expect(await selectSeqOfCheckpoint(database.db, runId, "third")).toBe(-1);
 });
+
+it("a run that is only awaited logs with its end, or soon; one that is read, at once", async () => {
+  const hub = createHub();
+  const inserted: string[] = [];
+  const log = createEventLog({
+    db: {
+      query(text, values) {
+        if (text.includes("insert into heddle.run_events")) inserted.push(String(values?.[0]));
+        return database.db.query(text, values);
+      },
+    },
+    hub,
+  });
+  let runId = "";
+  const writer = await openRun((id) => {
+    runId = id;
+    return log.open(id, "1", 0);
+  });
+  const waiter = hub.subscribe(runId, { waits: true });
+  writer.append("metadata", "{}");
+  await new Promise(setImmediate);
+  expect(await writer.close()).toHaveLength(1);
+  expect(inserted).toEqual([]);
+
+  writer.append("values", "1");
+  await expect.poll(() => waiter.take().map(({ data }) => data)).toEqual(["1"]);
+  const reader = hub.subscribe(runId);
+  writer.append("values", "2");
+  await new Promise(setImmediate);
+  expect(inserted).toHaveLength(2);
+  await expect.poll(() => reader.take().map(({ data }) => data)).toEqual(["2"]);
+});
+
+it("a run that is only awaited does not fill the memory", async () => {
+  const hub = createHub();
+  const log = createEventLog({ db: database.db, hub });
+  let runId = "";
+  const writer = await openRun((id) => {
+    runId = id;
+    return log.open(id, "1", 0);
+  });
+  hub.subscribe(runId, { waits: true });
+  for (let i = 0; i < 3; i++) {
+    writer.append("custom", JSON.stringify("x".repeat(1024 * 1024)));
+    await writer.ready();
+  }
+  expect(await writer.close()).toEqual([]);
+});

@@ -1,5 +1,6 @@
 // The event log, written ahead: an event reaches readers only when it is committed. All runs of the process share one
-// insert; the next one starts when the last has returned (group commit).
+// insert; the next one starts when the last has returned (group commit). A run whose end is all that its readers wait for
+// is in no hurry: what a short one has to log comes with its end.
 import type { Queryable } from "../db/database.ts";
 import { insertEvents, type NewEvent, type OwnedEvent, ownerOf } from "./event-log.sql.ts";
 import type { Hub } from "./hub.ts";
@@ -28,6 +29,8 @@ export interface EventLog {
   open(runId: string, token: string, nextSeq: number): EventWriter;
 }
 
+/** Milliseconds that an event may wait when the run is only awaited: another server's reader may be there. */
+const PATIENCE_MS = 50;
 /** Characters a run may have uncommitted before it waits. */
 const MAX_UNCOMMITTED = 1024 * 1024;
 /** Events and characters of one insert. */
@@ -45,6 +48,9 @@ interface Writer {
 export function createEventLog({ db, hub }: { db: Queryable; hub: Hub }): EventLog {
   const waiting = new Set<Writer>();
   let flushing = false;
+  /** Whether something of what waits does not wait for the others. */
+  let urgent = false;
+  let patience: NodeJS.Timeout | undefined;
   /** Resolves when the insert under way has returned: who waits for its own events looks again after each one. */
   let inserted = Promise.withResolvers<void>();
 
@@ -52,8 +58,9 @@ export function createEventLog({ db, hub }: { db: Queryable; hub: Hub }): EventL
     flushing = true;
     // One turn of the event loop: events of the same moment share the insert.
     await new Promise(setImmediate);
-    while (waiting.size > 0) {
+    while (urgent && waiting.size > 0) {
       const batch = takeBatch(waiting);
+      urgent = waiting.size > 0;
       const events = [...batch.values()].flat();
       let owned: Set<string>;
       let failure: unknown;
@@ -77,6 +84,12 @@ export function createEventLog({ db, hub }: { db: Queryable; hub: Hub }): EventL
     }
     flushing = false;
   };
+  const hurry = () => {
+    clearTimeout(patience);
+    patience = undefined;
+    urgent = true;
+    if (!flushing) void flush();
+  };
 
   return {
     open(runId, token, nextSeq) {
@@ -89,10 +102,14 @@ export function createEventLog({ db, hub }: { db: Queryable; hub: Hub }): EventL
           writer.pending.push({ runId, token, seq: seq++, event, data, ...stored });
           writer.uncommitted += data.length + 1;
           waiting.add(writer);
-          if (!flushing) void flush();
+          if (hub.isOnlyAwaited(runId)) patience ??= setTimeout(hurry, PATIENCE_MS);
+          else hurry();
         },
         async ready() {
-          while (writer.uncommitted > MAX_UNCOMMITTED && writer.failure === undefined) await inserted.promise;
+          while (writer.uncommitted > MAX_UNCOMMITTED && writer.failure === undefined) {
+            if (waiting.has(writer)) hurry();
+            await inserted.promise;
+          }
           if (writer.failure !== undefined) throw writer.failure;
         },
         async close() {

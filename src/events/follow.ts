@@ -56,7 +56,7 @@ export async function* follow(
   { after, isNew = false, unread = false, withoutStates = false, signal }: FollowOptions,
 ): AsyncGenerator<readonly FollowedEvent[]> {
   // Before the first read: an event that is committed between the read and the subscription would be missed.
-  const subscription = hub.subscribe(runId);
+  const subscription = hub.subscribe(runId, { waits: unread });
   try {
     let last = await startAfter(db, runId, after);
     let isBehind = !isNew;

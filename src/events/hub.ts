@@ -18,7 +18,8 @@ interface Subscription {
 }
 
 export interface Hub {
-  subscribe(runId: string): Subscription;
+  /** `waits`: the reader wants to know of the end, and of the rest only what it can have then. */
+  subscribe(runId: string, options?: { readonly waits: boolean }): Subscription;
   /** Committed events of a run, in order. */
   publish(runId: string, events: readonly EventRow[]): void;
   /** The run's end is committed, and `lastSeq` was its last event. */
@@ -27,6 +28,8 @@ export interface Hub {
   wake(runId: string): void;
   /** The log has events up to `last`; none will follow when the run has ended. */
   report(runId: string, last: number, hasEnded: boolean): void;
+  /** Whether there are readers, and all of them only wait. */
+  isOnlyAwaited(runId: string): boolean;
   /** Runs that are read now. */
   runIds(): readonly string[];
   /** Readers now, for tests and metrics. */
@@ -34,6 +37,7 @@ export interface Hub {
 }
 
 interface Reader {
+  readonly waits: boolean;
   queue: EventRow[];
   waiting: number;
   endsAt: number | undefined;
@@ -56,8 +60,9 @@ export function createHub(onNews: (runId: string) => void = () => undefined): Hu
   };
 
   return {
-    subscribe(runId) {
+    subscribe(runId, { waits } = { waits: false }) {
       const reader: Reader = {
+        waits,
         queue: [],
         waiting: 0,
         endsAt: undefined,
@@ -125,6 +130,10 @@ export function createHub(onNews: (runId: string) => void = () => undefined): Hu
       signalAll(runId, (reader) => {
         reader.logged = Math.max(reader.logged, hasEnded ? Number.POSITIVE_INFINITY : last);
       }),
+    isOnlyAwaited(runId) {
+      const set = readers.get(runId);
+      return set !== undefined && [...set].every((reader) => reader.waits);
+    },
     runIds: () => [...readers.keys()],
     size: () => [...readers.values()].reduce((sum, set) => sum + set.size, 0),
   };

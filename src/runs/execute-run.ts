@@ -223,6 +223,7 @@ async function runGraph(
     return { status: "error", error: shown, threadStatus: "error", interrupts: {} };
   } finally {
     states?.close();
+    await checkpointer.settle(run.thread_id, run.fencing_token);
     await saves?.close();
   }
 }
