@@ -7,6 +7,7 @@ import { existsSync } from "node:fs";
 import { findPackageJSON } from "node:module";
 import path from "node:path";
 import { pathToFileURL } from "node:url";
+import { batchWhenAsked } from "./batched-store.ts";
 import { isGraph, isObject } from "./graph.ts";
 import { shareLanggraph } from "./shared-packages.ts";
 
@@ -59,6 +60,7 @@ async function openLoader(folder: string): Promise<Loader> {
   const imported = esm.register({ namespace, tsconfig: findTsconfig(folder) ?? false });
   // After tsx, so that it is asked before tsx.
   const unshare = shareLanggraph();
+  batchWhenAsked();
   return {
     import: (file) => imported.import(pathToFileURL(file).href, import.meta.url),
     async close() {
