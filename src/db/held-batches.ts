@@ -10,14 +10,14 @@ export interface Address {
   readonly fence: string | null;
 }
 
-export interface CheckpointRow {
+interface CheckpointRow {
   readonly id: string;
   readonly parentId: string | null;
   readonly checkpoint: string;
   readonly metadata: string;
 }
 
-export interface BlobRow {
+interface BlobRow {
   readonly channel: string;
   readonly version: string;
   readonly type: string;
