@@ -171,7 +171,6 @@ async function fork(
   if (typeof metadata.assistant_id !== "string") {
     throw new ProtocolError("no_such_run", "Nothing has run on the thread yet.");
   }
-  await deps.states.get(threadId, { checkpoint: { checkpoint_id } });
   const run = await create(deps, sender, threadId, {
     assistantId: metadata.assistant_id,
     input: input ?? null,

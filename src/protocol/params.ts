@@ -1,6 +1,6 @@
 // The parameters of commands.
 import { z } from "zod";
-import { COMMAND_IN_DISGUISE, isCommandInDisguise } from "../runs/graph-input.ts";
+import { goto, graphInput } from "../runs/graph-input.ts";
 import { isChannel } from "./channels.ts";
 import { ProtocolError } from "./responses.ts";
 
@@ -16,11 +16,10 @@ const config = optional(
   }),
 );
 const strategy = optional(z.enum(["reject", "enqueue", "interrupt", "rollback"]));
-const input = z.unknown().refine((value) => !isCommandInDisguise(value), COMMAND_IN_DISGUISE);
 
 export const runStart = z.looseObject({
   assistant_id: z.string().min(1),
-  input: input.optional(),
+  input: graphInput.optional(),
   config,
   metadata: optional(record),
   // Newer SDKs send both, older ones only the first.
@@ -33,10 +32,9 @@ const answer = z.looseObject({
   response: z.unknown(),
   namespace: optional(namespace),
 });
-const target = z.union([z.string(), z.looseObject({ node: z.string(), input: z.unknown().optional() })]);
 const withAnswer = {
   update: optional(z.union([record, z.array(z.tuple([z.string(), z.unknown()]))])),
-  goto: optional(z.union([target, z.array(target)])),
+  goto: optional(goto),
   config,
   metadata: optional(record),
   /** An answer that nobody waits for is the run's failure, which names it and what waits, and not the command's. */
@@ -65,7 +63,7 @@ export const listCheckpoints = z.looseObject({
 
 export const stateFork = z.looseObject({
   checkpoint_id: z.string().min(1),
-  input: input.optional(),
+  input: graphInput.optional(),
   config,
 });
 

@@ -25,6 +25,7 @@ import {
   markThreadBusy,
   type NewRun,
   type RunRow,
+  selectCheckpoint,
   selectUnfinished,
 } from "./runs.sql.ts";
 import { deletePending, interruptPending, requestCancel } from "./stop-runs.sql.ts";
@@ -80,7 +81,10 @@ interface CreateDeps {
   readonly ttl: Ttl | undefined;
 }
 
-/** @throws AppError assistant_not_found, thread_not_found, thread_being_deleted, run_in_progress, idempotency_key_reused */
+/**
+ * @throws AppError assistant_not_found, thread_not_found, checkpoint_not_found, thread_being_deleted, run_in_progress,
+ *   idempotency_key_reused
+ */
 export async function createRun(
   { db, assistants, ttl }: CreateDeps & { db: Database },
   request: RunRequest,
@@ -125,6 +129,7 @@ async function addRunIn(
   const unfinished = await selectUnfinished(tx, thread.thread_id);
   const stopped =
     unfinished.length === 0 ? [] : await applyStrategy(tx, request.multitaskStrategy, unfinished);
+  await checkStart(tx, thread, request);
   const { run, identity, config } = toNewRun(request, assistant, thread);
   if (unfinished.length === 0) await markThreadBusy(tx, thread.thread_id, identity, config);
   const [row] = await insertRun(tx, {
@@ -151,9 +156,22 @@ async function addToIdle(
   const [thread] =
     request.threadId === undefined ? [] : await selectThreadVersion(db, request.threadId, request.scope);
   if (!thread || thread.status === "busy") return undefined;
+  await checkStart(db, thread, request);
   const { run, identity, config } = toNewRun(request, assistant, thread);
   const [row] = await addRun(db, { version: thread.version, metadata: identity, config }, run);
   return row;
+}
+
+/** LangGraph would begin with an empty state. @throws AppError checkpoint_not_found */
+async function checkStart(
+  db: Queryable,
+  { thread_id }: ThreadRow,
+  { checkpoint }: RunRequest,
+): Promise<void> {
+  const { checkpoint_id, checkpoint_ns = "" } = checkpoint ?? {};
+  if (checkpoint_id === undefined) return;
+  const [found] = await selectCheckpoint(db, thread_id, checkpoint_ns, checkpoint_id);
+  if (!found) throw new AppError("checkpoint_not_found", `Checkpoint ${checkpoint_id} not found`);
 }
 
 function toNewRun(request: RunRequest, assistant: AssistantRow, thread: ThreadRow) {

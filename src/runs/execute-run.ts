@@ -18,6 +18,7 @@ import { takeThread } from "../threads/threads.sql.ts";
 import { type Chunk, toChunk } from "./graph-chunks.ts";
 import { type OfferServices, streamGraph, toInvocation } from "./invocation.ts";
 import type { OpenCalls, RunCalls } from "./open-calls.ts";
+import { UnknownInterruptError } from "./resume.ts";
 import { deleteRunWithCheckpoints } from "./roll-back.sql.ts";
 import {
   type CancelAction,
@@ -30,7 +31,6 @@ import {
 import type { OpenSaves, Saves } from "./saves.ts";
 import { settleThread } from "./stop-runs.sql.ts";
 import { createRenderer } from "./stream-frames.ts";
-import { checkResume, UnknownInterruptError } from "./strict-resume.ts";
 import type { OpenTransform, Transform } from "./transform.ts";
 
 type StopKind = CancelAction | "lost" | "late" | "shutdown";
@@ -161,9 +161,8 @@ async function runGraph(
       executionRuntime: { context: kwargs.context },
     });
     const { version: graphVersion } = await topologies.of(graph);
-    const { input, options } = await toInvocation(run, checkpointer, { offer, graphVersion });
+    const { input, options } = await toInvocation(run, graph, checkpointer, { offer, graphVersion });
     saves = openSaves(run);
-    if (input !== null) await checkResume(graph, run);
     const store = openStore({
       identity: kwargs.config.configurable?.langgraph_auth_user_id,
       fence: { threadId: run.thread_id, token: run.fencing_token },

@@ -4,6 +4,7 @@ import { type Checkpointer, FENCE_KEY, GRAPH_VERSION_KEY } from "../db/checkpoin
 import { toCommand } from "../graphs/command.ts";
 import type { Graph } from "../graphs/graph.ts";
 import { toLanggraphModes } from "./graph-chunks.ts";
+import { withAnswer } from "./resume.ts";
 import type { StreamMode } from "./run-kwargs.ts";
 import type { ClaimedRun } from "./runs.sql.ts";
 
@@ -18,9 +19,11 @@ export type OfferServices = (run: ClaimedRun) => Readonly<Record<`__${string}`, 
 /**
  * A second attempt whose predecessor got as far as a checkpoint goes on from there: no input, no fork. Otherwise it
  * starts like the first.
+ * @throws UnknownInterruptError
  */
 export async function toInvocation(
   run: ClaimedRun,
+  graph: Graph,
   checkpointer: Checkpointer,
   { offer, graphVersion }: { offer: OfferServices; graphVersion: string },
 ): Promise<Invocation> {
@@ -31,7 +34,7 @@ export async function toInvocation(
     Object.entries(configurable).filter(([, value]) => typeof value !== "object"),
   );
   return {
-    input: started ? null : kwargs.command ? toCommand(kwargs.command) : kwargs.input,
+    input: started ? null : await toInput(graph, run),
     options: {
       configurable: {
         ...configurable,
@@ -64,6 +67,11 @@ export async function toInvocation(
       ...(kwargs.interrupt_after === undefined ? {} : { interruptAfter: kwargs.interrupt_after }),
     },
   };
+}
+
+async function toInput(graph: Graph, run: ClaimedRun): Promise<unknown> {
+  const { command, input } = run.kwargs;
+  return command ? toCommand(await withAnswer(graph, command, run)) : input;
 }
 
 /** Runs the graph. Only a client that wants `events` pays for them: LangGraph then reports every runnable's. */

@@ -270,6 +270,19 @@ export const selectRuns = (
     [threadId, page.status ?? null, page.limit, page.offset],
   );
 
+/** A row when the thread has this checkpoint. */
+export const selectCheckpoint = (
+  db: Queryable,
+  threadId: string,
+  checkpointNs: string,
+  checkpointId: string,
+) =>
+  db.query(
+    `select 1 from heddle.checkpoints
+     where thread_id = $1::text and checkpoint_ns = $2::text and checkpoint_id = $3::text`,
+    [threadId, checkpointNs, checkpointId],
+  );
+
 export const selectUnfinished = (db: Queryable, threadId: string) =>
   db.query<{ run_id: string; status: RunStatus }>(
     `select run_id, status from heddle.runs

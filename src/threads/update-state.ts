@@ -166,11 +166,6 @@ async function apply(
   config: RunnableConfig,
   supersteps: readonly Superstep[],
 ): Promise<RunnableConfig> {
-  // LangGraph looks a name up as a plain property, and takes what every object has for a node.
-  const inherited = supersteps
-    .flatMap(({ updates }) => updates.map(({ asNode }) => asNode))
-    .find((name) => name !== undefined && name in Object.prototype);
-  if (inherited) throw new AppError("invalid_request", `Node "${inherited}" does not exist`);
   try {
     return await graph.bulkUpdateState(config, supersteps);
   } catch (error) {

@@ -269,6 +269,57 @@ describe("a run's request", () => {
     }
   });
 
+  it("is refused when the thread does not have the checkpoint that it is to start from", async () => {
+    const threadId = await newThread();
+    await wait(threadId, "do a");
+    const checkpoint_id = randomUUID();
+    for (const fork of [
+      { checkpointId: checkpoint_id },
+      { checkpoint: { checkpoint_id, checkpoint_ns: "" } },
+      { config: { configurable: { checkpoint_id } } },
+    ]) {
+      await expect(wait(threadId, "do b", fork)).rejects.toThrow(
+        `HTTP 404: Checkpoint ${checkpoint_id} not found`,
+      );
+    }
+    const fork = { checkpointId: checkpoint_id, multitaskStrategy: "rollback" } as const;
+    const running = await background(threadId, "wait b");
+    await gateReached("b");
+    await expect(background(threadId, "do c", fork)).rejects.toThrow("HTTP 404");
+    openGate("b");
+    expect(lastText(await heddle.client.runs.join(threadId, running.run_id))).toBe("3 waited");
+    expect(await heddle.client.runs.list(threadId)).toHaveLength(2);
+  });
+
+  it.each([
+    [false, "1 false"],
+    [0, "1 0"],
+    ["", "1 "],
+  ])("may answer a question with %j", async (resume, answer) => {
+    const threadId = await newThread();
+    await wait(threadId, "ask really?");
+    expect(lastText(await heddle.client.runs.wait(threadId, "script", { command: { resume } }))).toBe(answer);
+    expect(await statusOf(threadId)).toBe("idle");
+  });
+
+  it.each([
+    { goto: "constructor" },
+    { goto: ["act", { node: "toString", input: {} }] },
+    { goto: { node: "__proto__" } },
+  ])("cannot jump to what every object has: %j", async (command) => {
+    const threadId = await newThread();
+    await wait(threadId, "do a");
+    const response = await request("POST", `/threads/${threadId}/runs/wait`, {
+      assistant_id: "script",
+      command,
+    });
+    expect([response.status, await response.text()]).toEqual([
+      422,
+      expect.stringMatching(/^body\.command\.goto/),
+    ]);
+    expect(lastText(await wait(threadId, "do b"))).toBe("3 b");
+  });
+
   it("cannot say by a checkpoint who it is", async () => {
     const threadId = await newThread();
     const response = await request("POST", `/threads/${threadId}/runs`, {

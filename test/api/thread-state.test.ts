@@ -121,8 +121,8 @@ describe("an update", () => {
       [id, { values: {}, checkpoint: { checkpoint_ns: "nobody:1" } }, 404, "subgraph"],
       [id, { values: {}, checkpoint_id: "x" }, 422, "checkpoint_id"],
       [id, { values: "text", as_node: "note" }, 422, "Expected node"],
-      [id, { values: {}, as_node: "__proto__" }, 422, 'Node "__proto__" does not exist'],
-      [id, { values: {}, as_node: "constructor" }, 422, 'Node "constructor" does not exist'],
+      [id, { values: {}, as_node: "__proto__" }, 422, 'There is no node "__proto__"'],
+      [id, { values: {}, as_node: "constructor" }, 422, 'There is no node "constructor"'],
       [empty, { values: {} }, 400, "has no graph ID"],
       [randomUUID(), { values: {} }, 404, "not found"],
     ];

@@ -1,6 +1,5 @@
 // Shapes that several routes share. Objects of the wire stay open: a newer client may send more than we know.
 import { z } from "zod";
-import { COMMAND_IN_DISGUISE, isCommandInDisguise } from "../../runs/graph-input.ts";
 
 /** What PostgreSQL takes for one: LangGraph's first checkpoints have a variant that RFC 9562 does not know. */
 export const uuid = z.guid("Invalid UUID");
@@ -44,9 +43,6 @@ export const checkpoint = z.looseObject({
   checkpoint_ns: optional(z.string()),
   checkpoint_map: optional(jsonObject),
 });
-
-/** What goes into a graph's state. */
-export const graphInput = z.unknown().refine((input) => !isCommandInDisguise(input), COMMAND_IN_DISGUISE);
 
 /** Of a query: once, or several times. */
 export const repeated = <T extends z.ZodType>(schema: T) =>

@@ -1,14 +1,14 @@
 // Bodies and queries of the run routes.
 import { z } from "zod";
+import { goto, graphInput } from "../../runs/graph-input.ts";
 import { STREAM_MODES } from "../../runs/run-kwargs.ts";
-import { checkpoint, flag, graphInput, jsonObject, optional, page, repeated, uuid } from "./common.ts";
+import { checkpoint, flag, jsonObject, optional, page, repeated, uuid } from "./common.ts";
 
 const streamMode = z.enum(STREAM_MODES);
 const nodes = z.union([z.literal("*"), z.array(z.string())]);
-const goto = z.union([z.string(), z.looseObject({ node: z.string(), input: z.unknown().optional() })]);
 
 export const command = z.looseObject({
-  goto: optional(z.union([goto, z.array(goto)])),
+  goto: optional(goto),
   update: z.unknown().optional(),
   resume: z.unknown().optional(),
 });

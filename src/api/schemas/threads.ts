@@ -1,17 +1,8 @@
 // Bodies and queries of the thread routes.
 import { z } from "zod";
+import { graphInput, nodeName } from "../../runs/graph-input.ts";
 import { toPath } from "../../threads/extract.ts";
-import {
-  bodyOrNone,
-  checkpoint,
-  flag,
-  graphInput,
-  jsonObject,
-  optional,
-  page,
-  sortOrder,
-  uuid,
-} from "./common.ts";
+import { bodyOrNone, checkpoint, flag, jsonObject, optional, page, sortOrder, uuid } from "./common.ts";
 import { command } from "./runs.ts";
 
 const strategy = z.enum(["delete", "keep_latest"]).default("delete");
@@ -31,7 +22,7 @@ const superstep = z.looseObject({
       z.looseObject({
         values: graphInput.optional(),
         command: optional(command),
-        as_node: z.string().min(1),
+        as_node: nodeName.min(1),
       }),
     )
     .min(1),
@@ -103,7 +94,7 @@ export const checkpointParams = z.object({ thread_id: uuid, checkpoint_id: uuid 
 
 export const updateStateBody = bodyOrNone({
   values: graphInput.optional(),
-  as_node: optional(z.string()),
+  as_node: optional(nodeName),
   checkpoint_id: optional(uuid),
   checkpoint: optional(checkpoint),
 });

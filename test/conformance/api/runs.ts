@@ -333,6 +333,19 @@ export const runSection: Section = {
       },
     },
     {
+      of: "command: resume with false, 0 or an empty text",
+      heddle: "is an answer as any other",
+      dev: "fails: `Received empty Command input`",
+      why: "whoever is asked whether to go on may say no",
+      async check(served) {
+        const { client } = served;
+        const threadId = await newThread(served);
+        await client.runs.wait(threadId, "steps", { input: { plan: ["ask"] } });
+        const values = await client.runs.wait(threadId, "steps", { command: { resume: false } });
+        assert.deepEqual(doneOf(values), ["asked: false"]);
+      },
+    },
+    {
       of: "command: goto, update",
       heddle: "jump to a node, or send to it, and change the state on the way",
       async check(served) {
@@ -366,6 +379,21 @@ export const runSection: Section = {
           checkpointId: checkpoint.checkpoint_id ?? "",
         });
         assert.deepEqual(doneOf(again), ["one", "other"]);
+      },
+    },
+    {
+      of: "checkpoint, checkpoint_id of what is not there",
+      heddle: "is 404 `Checkpoint … not found`",
+      dev: "begins with an empty state",
+      why: "what the thread has would be lost from its newest state without a word",
+      async check(served) {
+        const { client } = served;
+        const threadId = await newThread(served);
+        await client.runs.wait(threadId, "steps", { input: { plan: ["one"] } });
+        await assert.rejects(
+          client.runs.wait(threadId, "steps", { checkpointId: randomUUID() }),
+          /HTTP 404: Checkpoint .* not found/,
+        );
       },
     },
     {

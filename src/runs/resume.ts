@@ -1,5 +1,6 @@
-// `strict_resume`: a command that answers an interrupt which is not waiting runs nothing.
+// The answer of a command to what waits in its thread. `strict_resume`: one that nobody waits for runs nothing.
 import type { Graph } from "../graphs/graph.ts";
+import type { RunCommand } from "./run-kwargs.ts";
 import type { ClaimedRun, RunError } from "./runs.sql.ts";
 
 /** What the newer SDKs know it by. */
@@ -31,16 +32,29 @@ export class UnknownInterruptError extends Error {
   }
 }
 
-/** @throws UnknownInterruptError */
-export async function checkResume(graph: Graph, { thread_id, kwargs }: ClaimedRun): Promise<void> {
-  const { resume } = kwargs.command ?? {};
-  if (!kwargs.strict_resume || resume === undefined) return;
+/**
+ * The command as LangGraph is to get it. It overlooks an answer that is false, 0 or "", unless it is given by the
+ * interrupt's id.
+ * @throws UnknownInterruptError
+ */
+export async function withAnswer(
+  graph: Graph,
+  command: RunCommand,
+  { thread_id, kwargs }: ClaimedRun,
+): Promise<RunCommand> {
+  const { resume } = command;
+  const isOverlooked = resume === false || resume === 0 || resume === "";
+  if (resume === undefined || !(kwargs.strict_resume || isOverlooked)) return command;
   const { tasks } = await graph.getState({ configurable: { ...kwargs.checkpoint, thread_id } });
   const waiting = tasks.filter((task) => task.interrupts.length > 0);
-  const pending = Object.fromEntries(waiting.map((task) => [task.id, task.interrupts]));
-  const ids = new Set(waiting.flatMap((task) => task.interrupts.map(({ id }) => id)));
-  const unknown = toIds(resume).filter((id) => !ids.has(id));
-  if (unknown.length > 0 || ids.size === 0) throw new UnknownInterruptError(unknown, pending);
+  const ids = waiting.flatMap((task) => task.interrupts.flatMap(({ id }) => id ?? []));
+  if (kwargs.strict_resume) {
+    const pending = Object.fromEntries(waiting.map((task) => [task.id, task.interrupts]));
+    const unknown = toIds(resume).filter((id) => !ids.includes(id));
+    if (unknown.length > 0 || ids.length === 0) throw new UnknownInterruptError(unknown, pending);
+  }
+  if (!isOverlooked || ids.length === 0) return command;
+  return { ...command, resume: Object.fromEntries(ids.map((id) => [id, resume])) };
 }
 
 /** LangGraph takes an object for answers by id when all its keys look like ids of interrupts. */
