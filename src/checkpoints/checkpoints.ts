@@ -188,6 +188,13 @@ export function createCheckpoints(deps: CheckpointDeps): Checkpoints {
       const storage = await open(place);
       const checkpoint = await db.transaction((tx) => take(tx, place, options));
       await storage.save(checkpoint);
+      try {
+        await open(place);
+      } catch (error) {
+        // The thread was deleted meanwhile, and what it has had elsewhere was removed before this one came.
+        await storage.delete(checkpoint.checkpoint_id);
+        throw error;
+      }
       return toView(checkpoint);
     },
     async list(place, filter) {

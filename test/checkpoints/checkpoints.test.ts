@@ -125,6 +125,27 @@ describe("a named checkpoint", () => {
     expect(await answer(id, "late")).toMatchObject({ status: "late, shipped", picked: ["bolt", "nut"] });
   });
 
+  it.each(["memory", "postgres"])(
+    "is not made of a thread that is deleted meanwhile, in %s",
+    async (storage) => {
+      const gate = randomUUID();
+      const { thread_id } = await heddle.client.threads.create();
+      const config = { configurable: { gate } };
+      const { run_id } = await heddle.client.runs.create(thread_id, "guarded", {
+        input: { items: ["bolt"] },
+        config,
+      });
+      await heddle.client.runs.join(thread_id, run_id).catch(() => undefined);
+      const made = call.send("POST", `/threads/${thread_id}/checkpoints`, { storage });
+      await gateReached(gate);
+      await heddle.client.threads.delete(thread_id);
+      openGate(gate);
+      expect(await made).toMatchObject({ status: 404, body: { error: { code: "thread_not_found" } } });
+      await heddle.client.threads.create({ threadId: thread_id });
+      expect(await call.list(thread_id, `?storage=${storage}`)).toEqual([]);
+    },
+  );
+
   it("goes with its thread", async () => {
     const id = await waitingOrder();
     await call.create(id);
