@@ -167,15 +167,20 @@ const builtin = (name: string, args: unknown[], method: string | null = null): F
 const escapeKey = (key: string) => (/^\\*(lc|__lc_escaped__)$/.test(key) ? `\\${key}` : key);
 const unescapeKey = (key: string) => (/^\\+(lc|__lc_escaped__)$/.test(key) ? key.slice(1) : key);
 
-/** Parsed JSON to state. */
+/** Parsed JSON to state; it is changed in place. */
 export function decode(value: unknown, depth = 0): unknown {
   if (typeof value !== "object" || value === null) return value;
   // Ours never comes here, though a record has up to three levels for one of the state's: somebody else wrote this.
   if (depth > 3 * MAX_DEPTH + 3) return value;
-  if (Array.isArray(value)) return value.map((item) => decode(item, depth + 1));
+  if (Array.isArray(value)) {
+    for (const [place, item] of value.entries())
+      if (typeof item === "object") value[place] = decode(item, depth + 1);
+    return value;
+  }
   if ("__lc_escaped__" in value) return value.__lc_escaped__;
+  const isRecord = "lc" in value;
   const fields = decodeFields(value as Fields, depth);
-  if (!("lc" in value)) return fields;
+  if (!isRecord) return fields;
   if (fields.lc === 1) return reviveRecord(fields) ?? fields;
   if (fields.lc === 2 && fields.type === "undefined") return undefined;
   if (fields.lc === 2 && fields.type === "delta_snapshot" && "value" in fields)
@@ -185,20 +190,14 @@ export function decode(value: unknown, depth = 0): unknown {
 }
 
 function decodeFields(fields: Fields, depth: number): Fields {
-  const decoded: Fields = {};
-  for (const [key, child] of Object.entries(fields)) {
-    const name = unescapeKey(key);
-    const plain = decode(child, depth + 1);
-    if (name === "__proto__") {
-      Object.defineProperty(decoded, name, {
-        value: plain,
-        enumerable: true,
-        configurable: true,
-        writable: true,
-      });
-    } else decoded[name] = plain;
+  let isEscaped = false;
+  for (const key of Object.keys(fields)) {
+    const child = fields[key];
+    if (typeof child === "object") fields[key] = decode(child, depth + 1);
+    isEscaped ||= key.startsWith("\\");
   }
-  return decoded;
+  if (!isEscaped) return fields;
+  return Object.fromEntries(Object.entries(fields).map(([key, child]) => [unescapeKey(key), child]));
 }
 
 function reviveRecord({ type, id, kwargs }: Fields): unknown {

@@ -1,4 +1,5 @@
 import { AIMessage, HumanMessage, ToolMessage } from "@langchain/core/messages";
+import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { toWireJson } from "./wire-json.ts";
 
@@ -32,6 +33,37 @@ describe("the JSON of the wire", () => {
     });
   });
 
+  it("has a list of anything as the list of what each is alone", () => {
+    const text = fc.string();
+    const message = fc.oneof(
+      fc.record({ content: text, id: text, name: text }).map((fields) => new HumanMessage(fields)),
+      fc
+        .record({ content: text, response_metadata: fc.dictionary(text, fc.jsonValue()) })
+        .map((fields) => new AIMessage(fields)),
+      fc
+        .record({ content: text, tool_call_id: text })
+        .map(
+          (fields) => new ToolMessage({ ...fields, artifact: { inside: new HumanMessage(fields.content) } }),
+        ),
+    );
+    const { value: anything } = fc.letrec<{ value: unknown }>((tie) => ({
+      value: fc.oneof(
+        { maxDepth: 3 },
+        message,
+        fc.jsonValue({ maxDepth: 1 }),
+        fc.oneof(fc.bigInt(), fc.date(), fc.constantFrom(undefined, new Error("e"), new Uint8Array([1]))),
+        fc.array(tie("value"), { maxLength: 4 }),
+        fc.array(tie("value"), { maxLength: 4 }).map((items) => new Set(items)),
+        fc.dictionary(text, tie("value"), { maxKeys: 3 }),
+      ),
+    }));
+    fc.assert(
+      fc.property(fc.array(anything), (list) => {
+        expect(toWireJson(list)).toBe(`[${list.map(toWireJson).join(",")}]`);
+      }),
+    );
+  });
+
   it("shows what JSON has no form for", () => {
     expect(
       wire({
@@ -59,6 +91,9 @@ describe("the JSON of the wire", () => {
     cycle.again = cycle.same;
     cycle.self = cycle;
     expect(wire(cycle)).toEqual({ same: { a: 1 }, again: { a: 1 }, self: "[Circular]" });
+    const list: unknown[] = [new HumanMessage("a")];
+    list.push(list, { list });
+    expect(wire(list)).toEqual([wire(list[0]), "[Circular]", { list: "[Circular]" }]);
     const throwing = {
       get value(): never {
         throw new Error("no");

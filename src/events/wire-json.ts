@@ -4,7 +4,7 @@ import { messageFields } from "../db/serializer.ts";
 
 /** One line of JSON. Never throws: a cycle is cut with "[Circular]"; what cannot be read at all is "[Unreadable]". */
 export function toWireJson(value: unknown): string {
-  for (const replacer of [replace, withoutCycles()]) {
+  for (const replacer of [withFlatLists(), withoutCycles()]) {
     try {
       return JSON.stringify(value, replacer) ?? "null";
     } catch {
@@ -14,12 +14,30 @@ export function toWireJson(value: unknown): string {
   return '"[Unreadable]"';
 }
 
+/**
+ * A list's messages before JSON.stringify comes to them: it would first make their own records, for half of the time.
+ * The same list becomes the same again, so that a cycle is one.
+ */
+function withFlatLists(): typeof replace {
+  const lists = new Map<unknown, unknown[]>();
+  return function (this: unknown, key: string, value: unknown) {
+    const plain = replace.call(this, key, value);
+    if (!Array.isArray(plain) || !plain.some(BaseMessage.isInstance)) return plain;
+    const list =
+      lists.get(plain) ?? plain.map((item) => (BaseMessage.isInstance(item) ? toFlat(item) : item));
+    lists.set(plain, list);
+    return list;
+  };
+}
+
+const toFlat = (message: BaseMessage) => ({ ...messageFields(message), type: message.type });
+
 // JSON.stringify calls toJSON first, which a message answers with LangChain's own record: so look at the holder.
 function replace(this: unknown, key: string, value: unknown): unknown {
   const raw = (this as Record<string, unknown>)[key];
   if (typeof raw === "bigint") return raw.toString();
   if (typeof raw !== "object" || raw === null) return value;
-  if (BaseMessage.isInstance(raw)) return { ...messageFields(raw), type: raw.type };
+  if (BaseMessage.isInstance(raw)) return toFlat(raw);
   if (raw instanceof Map) return Object.fromEntries(raw);
   if (raw instanceof Set) return [...raw];
   if (raw instanceof Error) return { name: raw.name, message: raw.message };
@@ -27,7 +45,7 @@ function replace(this: unknown, key: string, value: unknown): unknown {
   return value;
 }
 
-function withoutCycles(): (this: unknown, key: string, value: unknown) => unknown {
+function withoutCycles(): typeof replace {
   const above: unknown[] = [];
   return function (this: unknown, key: string, value: unknown) {
     // `this` is where `key` sits: everything behind it on the path has been left again.
