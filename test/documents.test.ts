@@ -51,6 +51,17 @@ describe("examples", () => {
   });
 });
 
+it("docker-compose.yml hands on every setting that is not about where the server runs", () => {
+  const own = ["HOST", "PORT", "DATA_DIR", "DATABASE_URL", "CONFIG_FILE", "LANGGRAPH_CONFIG"];
+  const { environment } = parse(read("docker-compose.yml")).services.heddle;
+  const { DATABASE_URL: _, ...handed } = environment;
+  const names = Object.keys(SETTINGS).filter((name) => !own.includes(name));
+  expect(handed).toEqual(Object.fromEntries(names.map((name) => [name, `\${${name}:-}`])));
+  // What is not set reaches the server as an empty text.
+  const empty = Object.fromEntries(names.map((name) => [name, ""]));
+  expect(loadConfig({ cwd: "/nowhere", env: empty })).toEqual(loadConfig({ cwd: "/nowhere", env: {} }));
+});
+
 describe("docs/state.md", () => {
   const lines = (text: string) =>
     text
