@@ -1,5 +1,5 @@
-// The rig's own eyes in the database: triggers that note every change of a run, and every write of a process that does
-// not hold the thread's run at that moment. Their schema is `rig`; the server knows nothing of it.
+// The rig's own eyes in the database: triggers that note every change of a run, every write of a process that does not
+// hold the thread's run at that moment, and who fires a cron or takes a webhook. Their schema is `rig`; the server knows nothing of it.
 import type { Database } from "../../../src/db/database.ts";
 
 /** A process is known by the application name that hook.ts gives its connections, an owner by the pid in its name. */
@@ -94,6 +94,32 @@ begin
 end $$;
 create trigger rig_check_event after insert on heddle.run_events
   for each row execute function rig.check_event();
+
+-- A writer that is no server has made the cron due.
+create table rig.cron_move (
+  n bigint generated always as identity, at timestamptz not null default clock_timestamp(),
+  xid xid8 not null default pg_current_xact_id(), writer text not null default rig.writer(),
+  cron_id uuid not null, due timestamptz, next timestamptz
+);
+create function rig.note_cron() returns trigger language plpgsql as $$
+begin
+  insert into rig.cron_move (cron_id, due, next) values (new.cron_id, old.next_run_date, new.next_run_date);
+  return null;
+end $$;
+create trigger rig_note_cron after update on heddle.crons for each row
+  when (old.next_run_date is distinct from new.next_run_date) execute function rig.note_cron();
+
+create table rig.webhook_claim (
+  n bigint generated always as identity, at timestamptz not null default clock_timestamp(),
+  writer text not null default rig.writer(), run_id uuid not null
+);
+create function rig.note_webhook() returns trigger language plpgsql as $$
+begin
+  insert into rig.webhook_claim (run_id) values (new.run_id);
+  return null;
+end $$;
+create trigger rig_note_webhook after update on heddle.webhooks for each row
+  when (new.attempts > old.attempts) execute function rig.note_webhook();
 `;
 
 export const installAudit = (db: Database) => db.query(AUDIT);

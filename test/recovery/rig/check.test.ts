@@ -2,121 +2,29 @@
 import { describe, expect, it } from "vitest";
 import { check, type Evidence, INVARIANTS } from "./check.ts";
 import type { RunChange } from "./contents.ts";
-import type { Entry, Frame, Operation } from "./history.ts";
-import { toEffect, toReply } from "./reply.ts";
-
-const THREAD = "thread";
-const at = (time: number, operation: Operation): Entry => ({ ...operation, at: time });
-const frames: readonly Frame[] = ["metadata", "values", "values"].map((event, id) => ({
-  id: String(id),
-  event,
-  data: event === "metadata" ? '{"attempt":1}' : `{"n":${id}}`,
-}));
-const first = "T1#1 tool";
-const second = "T1#2";
-const past = [first, "", toEffect(first)];
-const messages = [
-  { type: "human", content: first },
-  { type: "ai", content: "" },
-  { type: "tool", content: toEffect(first) },
-  { type: "ai", content: toReply(past, first) },
-  { type: "human", content: second },
-  { type: "ai", content: toReply([...past, toReply(past, first), second], second) },
-];
-
-const entries: readonly Entry[] = [
-  ...["T1#1", "T1#2"].map((key, i) =>
-    at(i, {
-      op: "create",
-      key,
-      thread: THREAD,
-      text: [first, second][i] ?? "",
-      strategy: "enqueue",
-      sent: i,
-      outcome: "ok",
-      run: `run${i + 1}`,
-    }),
-  ),
-  at(20, { op: "stream", run: "run1", after: -1, frames: frames.slice(0, 2), end: "cut" }),
-  at(30, {
-    op: "stream",
-    run: "run1",
-    after: 1,
-    frames: frames.slice(2),
-    end: "end",
-    statusAfter: "success",
-  }),
-  at(40, { op: "status", run: "run1", status: "success" }),
-  at(50, { op: "effect", run: "run1", attempt: 1, text: toEffect(first) }),
-  at(60, { op: "response", request: "GET", status: 200, retryAfter: false, instance: "s0" }),
-  at(70, { op: "measure", what: "sockets", value: 1, limit: 1 }),
-  at(80, { op: "replay", run: "run1", frames }),
-  at(90, { op: "state", thread: THREAD, messages }),
-  at(99, { op: "exit", instance: "s0", pid: 1, expected: true, atEnd: true, how: "SIGKILL" }),
-];
-
-const change = (time: number, own: Partial<RunChange>): RunChange => ({
-  at: time,
-  run_id: "run1",
-  thread_id: THREAD,
-  key: null,
-  kind: "update",
-  writer: "1",
-  old_status: "running",
-  new_status: "running",
-  old_token: 1,
-  new_token: 1,
-  old_owner: "1",
-  new_owner: "1",
-  old_until: 1_000,
-  new_until: 1_000,
-  ...own,
-});
-const claim = (time: number, run_id: string, token: number) =>
-  change(time, {
-    run_id,
-    old_status: "pending",
-    old_token: null,
-    new_token: token,
-    old_owner: null,
-    old_until: null,
-  });
-const end = (time: number, run_id: string) =>
-  change(time, { run_id, new_status: "success", new_owner: null });
-const changes = [claim(5, "run1", 1), end(25, "run1"), claim(26, "run2", 2), end(45, "run2")];
-
-const good: Evidence = {
-  entries,
-  leaseSeconds: 3,
-  contents: {
-    runs: ["run1", "run2"].map((run_id, i) => ({
-      run_id,
-      thread_id: THREAD,
-      key: `T1#${i + 1}`,
-      run_number: i + 1,
-      status: "success",
-      error: null,
-      attempt: 1,
-    })),
-    changes,
-    staleWrites: [],
-    events: [{ run_id: "run1", seqs: [0, 1, 2] }],
-    orphans: [],
-  },
-};
-const adding = (...more: Entry[]): Evidence => ({ ...good, entries: [...entries, ...more] });
-const holding = (contents: Partial<Evidence["contents"]>): Evidence => ({
-  ...good,
-  contents: { ...good.contents, ...contents },
-});
-const runs = (i: number, own: object) =>
-  holding({ runs: good.contents.runs.map((run, index) => (index === i ? { ...run, ...own } : run)) });
-const stream = (own: object) =>
-  adding(at(95, { op: "stream", run: "run1", after: -1, frames, end: "end", ...own } as Operation));
-const state = (own: readonly { type: string; content: string }[]) =>
-  adding(at(95, { op: "state", thread: THREAD, messages: own }));
-const response = (status: number, retryAfter = false) =>
-  adding(at(95, { op: "response", request: "GET", status, retryAfter, instance: "s0" }));
+import {
+  adding,
+  at,
+  change,
+  changes,
+  claim,
+  cronMove,
+  end,
+  ended,
+  frames,
+  good,
+  holding,
+  known,
+  messages,
+  notified,
+  response,
+  runs,
+  state,
+  stream,
+  THREAD,
+  told,
+  webhook,
+} from "./good-history.ts";
 
 const bad: readonly [invariant: string, what: string, evidence: Evidence][] = [
   ["I1", "a run that is gone", holding({ runs: good.contents.runs.slice(1) })],
@@ -202,6 +110,50 @@ const bad: readonly [invariant: string, what: string, evidence: Evidence][] = [
     "a second effect in one attempt",
     adding(at(95, { op: "effect", run: "run1", attempt: 1, text: "" })),
   ],
+  ["I11", "a firing without a run", holding({ cronMoves: [cronMove(12, { due: 10 })], cronRuns: [] })],
+  [
+    "I11",
+    "a run of no firing",
+    holding({ cronRuns: [...good.contents.cronRuns, { run_id: "run4", cron_id: "cron" }] }),
+  ],
+  [
+    "I11",
+    "a cron that is due and does not fire",
+    holding({ cronMoves: [...good.contents.cronMoves, cronMove(50, { writer: "", due: 60_000, next: 50 })] }),
+  ],
+  [
+    "I11",
+    "a minute that is passed over",
+    holding({ cronMoves: [cronMove(12, { due: 10, next: 120_000, runs: ["run3"] })] }),
+  ],
+  ["I12", "an end that is not told", holding({ webhooks: [{ run_id: "run2", waits: false }] })],
+  ["I12", "a webhook that waits", holding({ webhooks: [{ run_id: "run1", waits: true }] })],
+  ["I12", "a webhook of another run", adding(webhook(9_000, { id: "run2" }))],
+  ["I12", "a webhook of another end", adding(webhook(9_000, { id: "run2", run: "run2", status: "error" }))],
+  ["I12", "a webhook that is sent again after it was taken", adding(webhook(9_000, {}))],
+  ["I12", "a webhook that is tried again at once", adding(webhook(1_000, { answered: 500 }))],
+  ["I12", "a webhook that is sent by two", adding(webhook(2_700, { began: 2_605 }))],
+  ["I13", "a change that is lost", known({ keyInsights: ["text 4"] })],
+  ["I13", "a change that is there twice", known({ keyInsights: ["text 1", "text 4", "text 4"] })],
+  ["I13", "changes in another order", known({ keyInsights: ["text 4", "text 1"] })],
+  ["I13", "a change that was refused", known({ keyInsights: ["text 1", "text 4", "text 2"] }, 3)],
+  ["I13", "a change of nobody", known({ keyInsights: ["text 1", "text 4", "text"] }, 3)],
+  ["I13", "a version too many", known({}, 3)],
+  ["I13", "a key that another one's change has set back", known({ objective: undefined })],
+  [
+    "I14",
+    "a notification that is missing",
+    adding(...notified("reader 3", 0, [told(1, 1), ended(3, "run1")])),
+  ],
+  ["I14", "a notification that comes twice", adding(...notified("reader 1", 4, [ended(4, "run2")]))],
+  ["I14", "a reader who is not told all", adding(...notified("reader 3", 0, [told(1, 1)]))],
+  ["I14", "a reader who begins elsewhere", adding(...notified("reader 3", 2, [ended(3, "run1")]))],
+  [
+    "I14",
+    "readers who are told different things",
+    adding(...notified("reader 3", 0, [told(1, 1), told(2, 3), ended(3, "run1"), ended(4, "run2")])),
+  ],
+  ["I14", "a run whose end is told wrong", runs(0, { status: "error" })],
 ];
 
 describe("the checker", () => {

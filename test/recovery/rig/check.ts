@@ -1,11 +1,14 @@
 // The checker: what the clients were told and what the database holds, against the promises. Pure.
 import type { Contents } from "./contents.ts";
 import type { Entry } from "./history.ts";
+import { eachChange, eachNotification } from "./invariants/conversations.ts";
+import { eachFiring } from "./invariants/crons.ts";
 import { executions, recovery, sideEffects } from "./invariants/execution.ts";
 import { acknowledged, oneEnd } from "./invariants/runs.ts";
 import { bounded, documented } from "./invariants/service.ts";
 import { noForeignData, serialState } from "./invariants/state.ts";
 import { wholeStreams } from "./invariants/streams.ts";
+import { eachTold } from "./invariants/webhooks.ts";
 
 export interface Evidence {
   readonly entries: readonly Entry[];
@@ -31,6 +34,10 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   "I8 no data of another thread": noForeignData,
   "I9 every answer is a documented one": documented,
   "I10 a tool runs as often as its run": sideEffects,
+  "I11 each firing of a cron makes one run": eachFiring,
+  "I12 each end is told": eachTold,
+  "I13 a conversation has each change once": eachChange,
+  "I14 each reader gets each notification once": eachNotification,
 };
 
 export const check = (evidence: Evidence): Violation[] =>

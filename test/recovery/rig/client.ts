@@ -1,10 +1,10 @@
 // The clients of a scenario: threads on which turns are sent, watched, cut off and resumed, as people's programs do.
 // They go on through every fault, on whatever server answers, and write down what they were told.
 import { setTimeout as delay } from "node:timers/promises";
-import { createParser } from "eventsource-parser";
 import { v5 as uuidOf } from "uuid";
 import type { Frame, StateMessage, Strategy } from "./history.ts";
 import type { Random } from "./random.ts";
+import { readStream } from "./read-events.ts";
 import type { World } from "./world.ts";
 
 export interface Workload {
@@ -24,10 +24,12 @@ export interface Workload {
   readonly group: string;
   /** Words after a turn's name, for reply.ts. */
   readonly directives: (random: Random) => string;
+  /** More fields of each run's request. */
+  readonly more: object;
 }
 
 /** How long a client goes on trying before it says that the service does not come back. */
-const PATIENCE_MS = 90_000;
+export const PATIENCE_MS = 90_000;
 const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
 
 export async function runClients(world: World, workload: Workload): Promise<void> {
@@ -49,7 +51,8 @@ async function runThread(world: World, workload: Workload, index: number, random
   for (let turn = 1; turn <= workload.turns; turn++) {
     const strategy = random.pick(workload.strategies);
     const text = `${tag}#${turn} ${workload.directives(random)}`.trim();
-    const run = await createRun(world, random, { thread, key: `${tag}#${turn}`, text, strategy });
+    const turnOf = { thread, key: `${tag}#${turn}`, text, strategy, more: workload.more };
+    const run = await createRun(world, random, turnOf);
     if (run === undefined || !workload.watched) continue;
     const watched = watchRun(world, workload, random.fork(`watch ${turn}`), thread, run);
     watching.push(watched);
@@ -60,11 +63,17 @@ async function runThread(world: World, workload: Workload, index: number, random
   await Promise.all(watching);
 }
 
+interface Turn {
+  readonly thread: string;
+  readonly key: string;
+  readonly text: string;
+}
+
 /** Sends the turn, again and again with the same key, until it is taken or refused. The run's id when it was taken. */
 async function createRun(
   world: World,
   random: Random,
-  { thread, key, text, strategy }: { thread: string; key: string; text: string; strategy: Strategy },
+  { thread, key, text, strategy, more }: Turn & { strategy: Strategy; more: object },
 ): Promise<string | undefined> {
   const sent = Date.now();
   const note = (outcome: "ok" | "fail", run?: string) =>
@@ -75,6 +84,7 @@ async function createRun(
     metadata: { rig_key: key },
     multitask_strategy: strategy,
     stream_mode: ["values", "messages-tuple", "updates"],
+    ...more,
   };
   const response = await until(world, random, (url) =>
     request(world, url, `POST /threads/${thread}/runs`, body, { "idempotency-key": key }),
@@ -131,46 +141,6 @@ async function cancelRun(world: World, random: Random, thread: string, run: stri
   ).catch(() => undefined);
   const outcome = response === undefined ? "info" : response.status === 202 ? "ok" : "fail";
   world.history.add({ op: "cancel", thread, run, action, outcome });
-}
-
-/** One connection. Ended: the server closed it in good order. */
-export async function readStream(
-  url: string,
-  { thread, run, after, cutAfter }: { thread: string; run: string; after: number; cutAfter: number },
-): Promise<{ frames: Frame[]; ended: boolean }> {
-  const frames: Frame[] = [];
-  const parser = createParser({
-    onEvent: ({ id = "", event = "", data }) => void frames.push({ id, event, data }),
-  });
-  const abort = new AbortController();
-  // A server that is paused answers nothing: a client would give it up as well.
-  let silence = setTimeout(() => abort.abort(), 8_000);
-  try {
-    const response = await fetch(`${url}/threads/${thread}/runs/${run}/stream`, {
-      headers: { "last-event-id": String(after) },
-      signal: abort.signal,
-    });
-    if (response.status === 404) return { frames, ended: true };
-    if (!response.ok || !response.body) return { frames, ended: false };
-    const decoder = new TextDecoder();
-    let received = 0;
-    for await (const chunk of response.body) {
-      clearTimeout(silence);
-      silence = setTimeout(() => abort.abort(), 8_000);
-      received += chunk.length;
-      const allowed = received > cutAfter ? chunk.subarray(0, chunk.length - (received - cutAfter)) : chunk;
-      parser.feed(decoder.decode(allowed, { stream: true }));
-      if (received > cutAfter) {
-        abort.abort();
-        return { frames, ended: false };
-      }
-    }
-    return { frames, ended: true };
-  } catch {
-    return { frames, ended: false };
-  } finally {
-    clearTimeout(silence);
-  }
 }
 
 /** null: the run is gone. */
@@ -231,7 +201,7 @@ async function readThread(
   world.history.add({ op: "state", thread, messages: values.messages ?? [] });
 }
 
-const pickServer = (world: World, random: Random): string | undefined => {
+export const pickServer = (world: World, random: Random): string | undefined => {
   const live = world.servers.live();
   return live.length === 0 ? undefined : random.pick(live).url;
 };

@@ -30,6 +30,18 @@ export interface RunChange {
   readonly new_until: number | null;
 }
 
+/** A change of a cron's next date; times in milliseconds since 1970. */
+export interface CronMove {
+  readonly at: number;
+  readonly cron_id: string;
+  /** Pid of the server that has fired it; empty: the scenario has made it due. */
+  readonly writer: string;
+  readonly due: number;
+  readonly next: number | null;
+  /** Made in the same transaction. */
+  readonly runs: readonly string[];
+}
+
 export interface Contents {
   readonly runs: readonly RunContents[];
   readonly changes: readonly RunChange[];
@@ -38,6 +50,12 @@ export interface Contents {
   readonly events: readonly { run_id: string; seqs: readonly number[] }[];
   /** Rows that belong to nothing: of threads that are gone. */
   readonly orphans: readonly { what: string; thread_id: string }[];
+  readonly cronMoves: readonly CronMove[];
+  readonly cronRuns: readonly { run_id: string; cron_id: string }[];
+  /** Runs that have one to be told, and whether it waits to be. */
+  readonly webhooks: readonly { run_id: string; waits: boolean }[];
+  /** Who has taken a webhook to deliver it, and when. */
+  readonly webhookClaims: readonly { at: number; writer: string; run_id: string }[];
 }
 
 const ms = (column: string) => `(extract(epoch from ${column}) * 1000)::double precision`;
@@ -68,6 +86,22 @@ export async function readContents(db: Database): Promise<Contents> {
        union all
        select distinct 'event of run ' || e.run_id, '?' from heddle.run_events e
        where not exists (select from heddle.runs r where r.run_id = e.run_id)`,
+    ),
+    cronMoves: await db.query<CronMove & object>(
+      `select ${ms("m.at")} as at, m.cron_id::text, m.writer, ${ms("m.due")} as due, ${ms("m.next")} as next,
+         array(select c.run_id::text from rig.run_change c where c.xid = m.xid and c.kind = 'insert') as runs
+       from rig.cron_move m order by m.n`,
+    ),
+    cronRuns: await db.query(
+      `select run_id::text, metadata ->> 'cron_id' as cron_id from heddle.runs
+       where metadata ->> 'cron_id' is not null`,
+    ),
+    webhooks: await db.query(
+      `select r.run_id::text, w.run_id is not null as waits
+       from heddle.runs r left join heddle.webhooks w on w.run_id = r.run_id where r.webhook is not null`,
+    ),
+    webhookClaims: await db.query(
+      `select ${ms("at")} as at, writer, run_id::text from rig.webhook_claim order by n`,
     ),
   };
 }

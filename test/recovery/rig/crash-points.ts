@@ -2,8 +2,21 @@
 // there. When the source changes, only the anchors here (and in mutants.ts) have to follow.
 import type { Patch } from "./patch.ts";
 
-/** Who gets there: a server that clients talk to, one that runs runs, one that is told to stop, one that starts. */
-type Reached = "request" | "run" | "cancel" | "rollback" | "release" | "delete" | "update" | "start";
+/** Who gets there: a server that clients talk to, one that runs runs, one that is told to stop, that starts, or that does this. */
+type Reached =
+  | "request"
+  | "run"
+  | "cancel"
+  | "rollback"
+  | "release"
+  | "delete"
+  | "update"
+  | "start"
+  | "cron"
+  | "webhook"
+  | "conversation"
+  | "session"
+  | "checkpoint";
 
 interface CrashPoint extends Patch {
   readonly by: Reached;
@@ -22,6 +35,7 @@ const EXECUTE = "src/runs/execute-run.ts";
 const SAVER = "src/db/checkpointer.ts";
 const LOG = "src/events/event-log.ts";
 const RUNS = "src/runs/runs.ts";
+const DELIVER = "src/webhooks/deliver.ts";
 const WORKER = "src/runs/worker.ts";
 
 export const CRASH_POINTS: ReadonlyMap<string, CrashPoint> = new Map([
@@ -66,6 +80,16 @@ export const CRASH_POINTS: ReadonlyMap<string, CrashPoint> = new Map([
   before("after-release", "release", EXECUTE, 'log.info({ run_id }, "run given back to the queue");'),
   before("deleting-thread", "delete", "src/threads/threads.ts", "const [gone] = taken ?"),
   before("updating-state", "update", "src/threads/update-state.ts", "return await graph.bulkUpdateState("),
+  before("cron-run-made", "cron", "src/crons/fire.ts", 'const failure = "error" in result'),
+  after("cron-fired", "cron", "src/crons/fire.ts", "if (!fired) return false;"),
+  after("webhook-taken", "webhook", DELIVER, "if (!webhook) return false;"),
+  before("webhook-told", "webhook", DELIVER, "await deleteWebhook(db, run_id);"),
+  after(
+    "patch-stored",
+    "conversation",
+    "src/conversations/conversations.ts",
+    "const row = await enqueue({ ...change, write: (statement) => patchConversation(on, statement) });",
+  ),
   before("migrating", "start", "src/db/migrate.ts", "await tx.query(migration.sql);"),
   before("migrated", "start", "src/db/migrate.ts", "return missing.map((migration) => migration.name);"),
 ]);

@@ -16,11 +16,12 @@ export const workload = (own: Partial<Workload> = {}): Workload => ({
   watched: true,
   group: "",
   directives: (random) => `ms=${random.whole(20, 300)}${random.chance(0.3) ? " tool" : ""}`,
+  more: {},
   ...own,
 });
 
 /** Does `fault` again and again until the clients have finished; then lets it end. */
-export async function during(work: Promise<void>, fault: () => Promise<void>): Promise<void> {
+export async function during(work: Promise<unknown>, fault: () => Promise<void>): Promise<void> {
   let isOver = false;
   const faults = (async () => {
     while (!isOver) await fault();

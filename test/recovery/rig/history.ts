@@ -13,6 +13,10 @@ export interface Frame {
   readonly data: string;
 }
 
+export type ConversationValues = Readonly<Record<string, unknown>> & {
+  readonly keyInsights?: readonly string[];
+};
+
 export type Operation =
   | {
       op: "create";
@@ -42,6 +46,14 @@ export type Operation =
   | { op: "state"; thread: string; messages: readonly StateMessage[] }
   /** Every response: what a client asked for, and how it was answered (0: not at all). */
   | { op: "response"; request: string; status: number; retryAfter: boolean; instance: string; body?: string }
+  /** A change of a conversation by one of its writers: `text` is what it adds. `version`: what it was told. */
+  | { op: "patch"; thread: string; writer: string; text: string; outcome: Outcome; version?: number }
+  /** A conversation when all is over. `last`: the newest number of its notifications. */
+  | { op: "conversation"; thread: string; version: number; values: ConversationValues; last: number }
+  /** One connection that followed a conversation's notifications from behind `after`. */
+  | { op: "notified"; thread: string; reader: string; after: number; frames: readonly Frame[] }
+  /** A webhook as its receiver got it, from `began` on. `answered`: 0 when the sender got no answer. */
+  | { op: "webhook"; id: string; run: string; status: string; began: number; answered: number }
   | { op: "effect"; run: string; attempt: number; text: string }
   | { op: "fault"; kind: FaultKind; instance: string; pid: number }
   /** From when to when a dependency was declared to be away: 5xx is right then. */

@@ -1,6 +1,7 @@
 // Mutants: each breaks one protection, and a scenario must catch it. `patches` change sources as they are loaded,
 // `functions` change functions of the schema after the migrations.
 import { EDGE_MUTANTS } from "./mutants-edges.ts";
+import { SERVICE_MUTANTS } from "./mutants-services.ts";
 import type { Patch } from "./patch.ts";
 
 interface FunctionPatch {
@@ -276,4 +277,5 @@ export const MUTANTS: ReadonlyMap<string, Mutant> = new Map<string, Mutant>([
     },
   ],
   ...EDGE_MUTANTS,
+  ...SERVICE_MUTANTS,
 ]);

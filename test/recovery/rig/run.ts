@@ -90,7 +90,17 @@ const selectUnfinished = ({ db }: World) =>
     )
     .catch(() => []);
 
-const EMPTY: Contents = { runs: [], changes: [], staleWrites: [], events: [], orphans: [] };
+const EMPTY: Contents = {
+  runs: [],
+  changes: [],
+  staleWrites: [],
+  events: [],
+  orphans: [],
+  cronMoves: [],
+  cronRuns: [],
+  webhooks: [],
+  webhookClaims: [],
+};
 
 function count(entries: readonly Entry[], { runs, changes }: Contents): string {
   const late = takeovers(changes).map((takeover) => Math.round(takeover.late));

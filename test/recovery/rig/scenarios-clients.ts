@@ -3,9 +3,10 @@
 import { randomUUID } from "node:crypto";
 import { connect } from "node:net";
 import { setTimeout as delay } from "node:timers/promises";
-import { readStream, request, runClients, until } from "./client.ts";
+import { request, runClients, until } from "./client.ts";
 import { startServers, workload } from "./faults.ts";
 import type { Random } from "./random.ts";
+import { readStream } from "./read-events.ts";
 import type { Scenario } from "./scenarios.ts";
 import type { Instance } from "./supervisor.ts";
 import type { World } from "./world.ts";

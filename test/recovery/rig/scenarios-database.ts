@@ -1,7 +1,7 @@
-// Faults of a PostgreSQL that runs: tables that are locked, no connection left, connections that are dead without a word.
+// Faults of PostgreSQL: it dies; or it runs, and tables are locked, no connection is left, connections are dead without a word.
 import { setTimeout as delay } from "node:timers/promises";
 import pg from "pg";
-import { request, runClients } from "./client.ts";
+import { request, runClients, type Workload } from "./client.ts";
 import { during, startServers, untilServing, workload } from "./faults.ts";
 import { startProxy } from "./proxy.ts";
 import type { Scenario } from "./scenarios.ts";
@@ -17,7 +17,46 @@ async function outage(world: World, what: () => Promise<void>): Promise<void> {
   world.history.add({ op: "outage", from, to: Date.now() });
 }
 
+/** PostgreSQL is killed, and started again up to two seconds later. */
+export const crashPostgres = (world: World) =>
+  outage(world, async () => {
+    await world.postgres.crash();
+    await delay(world.random.whole(0, 2_000));
+    await world.postgres.start();
+  });
+
 export const DATABASE_SCENARIOS: Readonly<Record<string, Scenario>> = {
+  postgres: {
+    about: "R7: PostgreSQL is killed and comes back",
+    ownPostgres: true,
+    async play(world) {
+      await startServers(world, 2);
+      const directives: Workload["directives"] = (random) => `ms=${random.whole(100, 600)} tool`;
+      await during(runClients(world, workload({ turns: 4 * world.times, directives })), async () => {
+        await delay(world.random.whole(500, 2_000));
+        await crashPostgres(world);
+        await untilServing(world);
+      });
+    },
+  },
+  backends: {
+    about: "R8: connections to PostgreSQL are ended at random",
+    async play(world) {
+      await startServers(world, 2);
+      const work = runClients(world, workload({ turns: 4 * world.times }));
+      await outage(world, () =>
+        during(work, async () => {
+          await delay(100);
+          await world.db.query(
+            `select pg_terminate_backend(pid) from (
+               select pid from pg_stat_activity
+               where application_name like 'rig:%' and datname = current_database() order by random() limit 1
+             ) as one`,
+          );
+        }),
+      );
+    },
+  },
   locked: {
     about: "R11: tables are locked for longer than a lease, so that every statement hangs",
     isLong: true,
@@ -58,11 +97,7 @@ export const DATABASE_SCENARIOS: Readonly<Record<string, Scenario>> = {
       const directives = () => `ms=${world.random.whole(50, 800)} chunks=10 tool`;
       const work = runClients(world, workload({ turns: 4 * world.times, directives }));
       await delay(world.random.whole(1_000, 3_000));
-      await outage(world, async () => {
-        await world.postgres.crash();
-        await delay(world.random.whole(0, 2_000));
-        await world.postgres.start();
-      });
+      await crashPostgres(world);
       await untilServing(world);
       await work;
     },

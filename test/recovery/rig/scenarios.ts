@@ -10,13 +10,14 @@ import {
   pickLive,
   replace,
   startServers,
-  untilServing,
   workload,
 } from "./faults.ts";
 import { CLIENT_SCENARIOS } from "./scenarios-clients.ts";
+import { CONVERSATION_SCENARIOS } from "./scenarios-conversations.ts";
 import { DATABASE_SCENARIOS } from "./scenarios-database.ts";
 import { MANY_SCENARIOS } from "./scenarios-many.ts";
 import { NETWORK_SCENARIOS } from "./scenarios-network.ts";
+import { OUTBOX_SCENARIOS } from "./scenarios-outbox.ts";
 import { type StartOptions, whyNoFaketime } from "./supervisor.ts";
 import type { World } from "./world.ts";
 
@@ -205,40 +206,6 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
       await runClients(world, workload({ turns: 5 * world.times }));
     },
   },
-  postgres: {
-    about: "R7: PostgreSQL is killed and comes back",
-    ownPostgres: true,
-    async play(world) {
-      await startServers(world, 2);
-      const directives: Workload["directives"] = (random) => `ms=${random.whole(100, 600)} tool`;
-      await during(runClients(world, workload({ turns: 4 * world.times, directives })), async () => {
-        await delay(world.random.whole(500, 2_000));
-        const from = Date.now();
-        await world.postgres.crash();
-        await delay(world.random.whole(0, 2_000));
-        await world.postgres.start();
-        world.history.add({ op: "outage", from, to: Date.now() });
-        await untilServing(world);
-      });
-    },
-  },
-  backends: {
-    about: "R8: connections to PostgreSQL are ended at random",
-    async play(world) {
-      await startServers(world, 2);
-      const from = Date.now();
-      await during(runClients(world, workload({ turns: 4 * world.times })), async () => {
-        await delay(100);
-        await world.db.query(
-          `select pg_terminate_backend(pid) from (
-             select pid from pg_stat_activity
-             where application_name like 'rig:%' and datname = current_database() order by random() limit 1
-           ) as one`,
-        );
-      });
-      world.history.add({ op: "outage", from, to: Date.now() });
-    },
-  },
   race: {
     about: "R15 R16: many servers and clients on few threads, all strategies",
     async play(world) {
@@ -302,4 +269,6 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...NETWORK_SCENARIOS,
   ...DATABASE_SCENARIOS,
   ...CLIENT_SCENARIOS,
+  ...OUTBOX_SCENARIOS,
+  ...CONVERSATION_SCENARIOS,
 };
