@@ -32,7 +32,9 @@ const packageJson = JSON.parse(readFileSync(new URL("../package.json", import.me
 export async function buildApp(settings: Config, langgraphFile: string): Promise<App> {
   const log: Logger = pino({ level: settings.logLevel });
   const project = readLanggraphJson(langgraphFile);
-  const config = applyProjectEnv(settings, project);
+  const config = applyProjectEnv(settings, project, (file) =>
+    log.warn({ file }, "the env file that langgraph.json names is not there; going on without it"),
+  );
   checkDataDir(config.dataDir);
   // LangGraph takes most of a second to load: time enough for PostgreSQL.
   const loading = import("./wire.ts");

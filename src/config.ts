@@ -143,11 +143,13 @@ export function loadConfig(sources: Sources = {}): Config {
  * already stays. Of Heddle's own settings only LANGGRAPH_CONFIG is read from there: a project's file may well have a
  * PORT or DATABASE_URL that is meant for something else.
  * @param env the path of a file as seen from `folder`, the variables themselves, or the names of those that must be set
+ * @param onMissing is told of a file that is not there
  * @throws StartupError when the file cannot be read, or a variable that must be set is not
  */
 export function applyProjectEnv(
   config: Config,
   { env, folder }: { env?: string | Record<string, string> | string[] | undefined; folder: string },
+  onMissing: (file: string) => void,
 ): Config {
   if (Array.isArray(env)) {
     const missing = env.filter((name) => process.env[name] === undefined);
@@ -156,7 +158,7 @@ export function applyProjectEnv(
       next: `${missing[0]}=... npm start`,
     });
   }
-  const variables = typeof env === "string" ? readEnvFile(path.resolve(folder, env)) : (env ?? {});
+  const variables = typeof env === "string" ? readEnvFile(path.resolve(folder, env), onMissing) : (env ?? {});
   const isConfigured = Object.keys(config.graphSettings).length > 0;
   for (const [name, value] of Object.entries(variables)) process.env[name] ??= value;
   if (isConfigured || variables.LANGGRAPH_CONFIG === undefined) return config;
@@ -199,8 +201,9 @@ function toModels(
 const readDotEnv = (cwd: string) => readEnvFile(path.join(cwd, ".env"));
 
 /** Nothing when the file is not there. */
-function readEnvFile(file: string): Record<string, string | undefined> {
+function readEnvFile(file: string, onMissing?: (file: string) => void): Record<string, string | undefined> {
   const text = readIfThere(file);
+  if (text === undefined) onMissing?.(file);
   return text === undefined ? {} : parseEnv(text);
 }
 

@@ -175,6 +175,8 @@ describe("a request that cannot be served", () => {
       422,
       /body\.limit/,
     ],
+    ["a limit that is true", () => send("POST", "/threads/search", '{"limit":true}'), 422, /body\.limit/],
+    ["an offset in a list", () => send("POST", "/assistants/search", '{"offset":[5]}'), 422, /body\.offset/],
     [
       "an order by something else",
       () => send("POST", "/threads/search", '{"sort_by":"1; drop table heddle.threads"}'),
@@ -204,6 +206,7 @@ describe("a request that looks wrong and is not", () => {
   it.each([
     ["no body", () => send("POST", "/threads")],
     ["a body of null", () => send("POST", "/threads", "null")],
+    ["a limit of null", () => send("POST", "/threads/search", '{"limit":null}')],
     ["keys that Heddle does not know", () => send("POST", "/threads", '{"ttl":{"ttl":5},"future":true}')],
     [
       "a search for a metadata key with quotes",

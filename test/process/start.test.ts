@@ -89,6 +89,15 @@ describe("a start that works", () => {
     expect(await heddle.ended()).toEqual({ code: 0, signal: null });
   });
 
+  it("warns of an env file that is not there, and goes on without it", async () => {
+    const graph = path.resolve(import.meta.dirname, "../fixtures/graphs/echo.ts:graph");
+    const project = write("no-env/langgraph.json", JSON.stringify({ graphs: { echo: graph }, env: ".env" }));
+    const heddle = start({ LOG_LEVEL: "warn" }, ["--config", project]);
+    await heddle.listening();
+    expect(heddle.output()).toContain(path.join(folder, "no-env/.env"));
+    expect(heddle.output()).toContain("going on without it");
+  });
+
   it("warns when others may reach it and there is no auth, and names the owners of keys but no key", async () => {
     const open = start({ HOST: "0.0.0.0" });
     await open.listening();

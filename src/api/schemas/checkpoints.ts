@@ -1,6 +1,6 @@
 // Shapes of the routes of named checkpoints.
 import { z } from "zod";
-import { bodyOrNone, jsonObject, optional, page, storableText, uuid } from "./common.ts";
+import { bodyOrNone, jsonObject, optional, pageQuery, storableText, uuid } from "./common.ts";
 
 export const checkpointParams = z.object({ thread_id: uuid, workflow_checkpoint_id: uuid });
 
@@ -8,7 +8,7 @@ const storage = optional(z.string().min(1).max(100));
 const workflowId = optional(storableText.min(1).max(500));
 
 export const storageQuery = z.object({ storage });
-export const listCheckpointsQuery = z.object({ ...page, storage, workflow_id: workflowId });
+export const listCheckpointsQuery = z.object({ ...pageQuery, storage, workflow_id: workflowId });
 
 export const createCheckpointBody = bodyOrNone({
   workflow_id: workflowId,

@@ -23,9 +23,20 @@ export const flag = z
   .default("")
   .transform((text) => text === "1" || text === "true" || text === "yes");
 
-export const page = {
-  limit: z.coerce.number().int().min(1).max(1000).default(10),
-  offset: z.coerce.number().int().min(0).max(1_000_000_000).default(0),
+const limit = z.number().int().min(1).max(1000);
+const offset = z.number().int().min(0).max(1_000_000_000);
+const orElse = (schema: z.ZodNumber, value: number) =>
+  schema
+    .nullable()
+    .default(value)
+    .transform((given) => given ?? value);
+
+export const page = { limit: orElse(limit, 10), offset: orElse(offset, 0) };
+
+/** The same in a query, where numbers are texts. */
+export const pageQuery = {
+  limit: z.coerce.number().pipe(limit).default(10),
+  offset: z.coerce.number().pipe(offset).default(0),
 };
 
 export const sortOrder = z.enum(["asc", "desc"]).default("desc");

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import { goto, graphInput } from "../../runs/graph-input.ts";
 import { STREAM_MODES } from "../../runs/run-kwargs.ts";
-import { checkpoint, flag, jsonObject, optional, page, repeated, uuid } from "./common.ts";
+import { checkpoint, flag, jsonObject, optional, pageQuery, repeated, uuid } from "./common.ts";
 
 const streamMode = z.enum(STREAM_MODES);
 const nodes = z.union([z.literal("*"), z.array(z.string())]);
@@ -69,7 +69,7 @@ export const batchBody = z.array(z.preprocess(toSnakeCase, runBody)).min(1).max(
 const status = z.enum(["pending", "running", "success", "error", "timeout", "interrupted"]);
 
 export const runListQuery = z.object({
-  ...page,
+  ...pageQuery,
   status: optional(status),
   select: repeated(z.string()),
 });

@@ -31,8 +31,8 @@ export const deleteItemBody = z.looseObject({ namespace: optional(labels), key: 
 export const searchItemsBody = z.looseObject({
   namespace_prefix: labels,
   filter: optional(jsonObject),
-  limit: optional(page.limit),
-  offset: optional(page.offset),
+  limit: page.limit,
+  offset: page.offset,
   query: optional(z.string()),
   refresh_ttl: optional(z.boolean()),
 });
@@ -43,8 +43,8 @@ export const listNamespacesBody = z.preprocess(
     prefix: optional(labels),
     suffix: optional(labels),
     max_depth: optional(z.number().int().min(1).max(1_000)),
-    limit: optional(page.limit),
-    offset: optional(page.offset),
+    limit: page.limit,
+    offset: page.offset,
   }),
 );
 

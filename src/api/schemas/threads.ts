@@ -2,7 +2,17 @@
 import { z } from "zod";
 import { graphInput, nodeName } from "../../runs/graph-input.ts";
 import { toPath } from "../../threads/extract.ts";
-import { bodyOrNone, checkpoint, flag, jsonObject, optional, page, sortOrder, uuid } from "./common.ts";
+import {
+  bodyOrNone,
+  checkpoint,
+  flag,
+  jsonObject,
+  optional,
+  page,
+  pageQuery,
+  sortOrder,
+  uuid,
+} from "./common.ts";
 import { command } from "./runs.ts";
 
 const strategy = z.enum(["delete", "keep_latest"]).default("delete");
@@ -118,4 +128,4 @@ export const historyBody = bodyOrNone({
   select,
 });
 
-export const historyQuery = z.object({ limit: page.limit, before: optional(uuid), select });
+export const historyQuery = z.object({ limit: pageQuery.limit, before: optional(uuid), select });
