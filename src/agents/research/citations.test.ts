@@ -22,6 +22,8 @@ test.each([
   "See https://doi.org/10.5555/a, or http://arxiv.org/abs/hep-th/9901001/.",
   "See [the paper](https://doi.org/10.5555/a) and doi:10.5555/A.",
   "In 2019 (a dry year) and May (2020) nothing fell.",
+  "Save it as .csv or .pdf; the rest is < .5 () .",
+  "| a  | b |\n|  1 |   2 |\n\n    if x :  y",
 ])("what tasks have returned, and what is no citation, stays: %s", (text) => {
   expect(check(text)).toMatchObject({ text, removed: [] });
 });
@@ -34,6 +36,12 @@ test.each([
   ["See [the paper](https://example.org/x).", "See the paper.", ["https://example.org/x"]],
   ["See https://doi.org/10.5555/b.", "See.", ["https://doi.org/10.5555/b"]],
   ["As doi:10.9999/zz says.", "As says.", ["doi:10.9999/zz"]],
+  [
+    "[openalex:W2] It  rains ([task:ana-9], [task:ana-8]) .5 mm",
+    "It  rains .5 mm",
+    ["openalex:W2", "task:ana-9", "task:ana-8"],
+  ],
+  ["* [doi:10.1/x] One [doi:10.1/x]\n* Two\t[doi:10.1/x] [doi:10.1/x] !", "* One\n* Two!", ["doi:10.1/x"]],
   ["It rains (Smith et al., 2020).", "It rains.", ["(Smith et al., 2020)"]],
   ["It rains (Müller & Söhne 2011a; Lee, 2012).", "It rains.", ["(Müller & Söhne 2011a; Lee, 2012)"]],
 ])("what no task has returned is taken out: %s", (text, left, removed) => {

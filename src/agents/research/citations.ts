@@ -16,6 +16,8 @@ export interface CheckedText {
 }
 
 const UNKNOWN = "No task has returned it.";
+/** Stands where something was taken out: no text that can be stored has it. */
+const GAP = "\0";
 /** One or several ids in square brackets. */
 const BRACKETS = /\[((?:openalex|arxiv|task|doi|pmid|source):[^\][\n]{1,200})\]/gi;
 /** Names and a year in round brackets: nothing that a task returns has that form. */
@@ -35,10 +37,11 @@ export function checkCitations(text: string, references: readonly Reference[]): 
   const cited = new Set<string>();
   const remove = (citation: string) => {
     removed.set(citation, { citation, reason: UNKNOWN });
-    return "";
+    return GAP;
   };
 
   const checked = text
+    .replaceAll(GAP, "")
     .replace(BRACKETS, (_whole, inner: string) => {
       const ids = inner.split(/\s*[;,]\s*/).flatMap((id) => {
         const found = known.get(
@@ -51,17 +54,17 @@ export function checkCitations(text: string, references: readonly Reference[]): 
         else cited.add(found);
         return found ?? [];
       });
-      return ids.map((id) => `[${id}]`).join("");
+      return ids.map((id) => `[${id}]`).join("") || GAP;
     })
     .replace(LINK, (whole, label: string | undefined, target: string | undefined) => {
       const address = (target ?? whole).replace(/[.,;:]+$/, "");
       if (links.has(toLink(address))) return whole;
-      remove(address);
-      return label ?? whole.slice(address.length);
+      const gap = remove(address);
+      return label ?? gap + whole.slice(address.length);
     })
     .replace(DOI, (whole, doi: string) => (dois.has(doi.toLowerCase()) ? whole : remove(whole)))
     .replace(AUTHOR_YEAR, (whole) => remove(whole));
-  return { text: tidy(checked), cited: [...cited], removed: [...removed.values()] };
+  return { text: close(checked), cited: [...cited], removed: [...removed.values()] };
 }
 
 /** Of these ids those that a task has returned. */
@@ -85,11 +88,15 @@ const toLink = (address: string | undefined) =>
     .replace(/\/$/, "")
     .toLowerCase();
 
-/** Where something was taken out, no gap is left. */
-function tidy(text: string): string {
+/** Closes the gaps where something was taken out, with the brackets that were only around that. */
+function close(text: string): string {
   return text
-    .replace(/[ \t]+([.,;:!?])/g, "$1")
-    .replace(/\(\s*\)/g, "")
-    .replace(/([^\s]) {2,}(?=\S)/g, "$1 ")
+    .replace(/\([ \t]{0,9}\0[\0 \t;,]*\)/g, GAP)
+    .replace(/[ \t]{0,9}\0[\0 \t]*/g, (gap, at: number, whole: string) => {
+      const [before, after] = [whole[at - 1] ?? "\n", whole[at + gap.length] ?? "\n"];
+      const isOpen = /[\n(]/.test(before);
+      const isClosed = /[\n.,;:!?)]/.test(after) && !/^\d/.test(whole[at + gap.length + 1] ?? "");
+      return isOpen || isClosed || !/[ \t]/.test(gap) ? "" : " ";
+    })
     .trim();
 }
