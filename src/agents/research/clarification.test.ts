@@ -18,6 +18,13 @@ test.each<[unknown, string[]]>([
   [{ answers: { "When?": "now" } }, ["", "now"]],
   [{ "Where?": "here", "When?": "now" }, ["here", "now"]],
   [undefined, ["", ""]],
+  [{}, ["", ""]],
+  [[], ["", ""]],
+  [{ answers: { when: "now" } }, ['{"answers":{"when":"now"}}', '{"answers":{"when":"now"}}']],
+  [
+    ["here", "now", "why"],
+    ['["here","now","why"]', '["here","now","why"]'],
+  ],
   [7, ["7", "7"]],
 ])("the user may answer with %j", (resumed, answers) => {
   expect(readAnswers(QUESTIONS, resumed)).toEqual(

@@ -48,15 +48,23 @@ const resumeSchema = z.union([z.object({ answers: given }).transform(({ answers 
 
 /**
  * What a client resumes with: one text for all questions, a list in their order, or a record by question; bare or as
- * `{ answers }`. A question without an answer gets an empty one, which says: as you think best.
+ * `{ answers }`. A question without an answer gets an empty one, which says: as you think best. What does not go with the
+ * questions is one text for all as it is, so that nothing of it is lost.
  */
 export function readAnswers(questions: readonly string[], resumed: unknown) {
-  const { data = JSON.stringify(resumed) ?? "" } = resumeSchema.safeParse(resumed);
-  const isForAll =
-    typeof data === "string" || (Array.isArray(data) && data.length === 1 && questions.length > 1);
-  const answers = typeof data === "string" ? [data] : data;
-  return questions.map((question, index) => {
-    const own = Array.isArray(answers) ? answers[isForAll ? 0 : index] : answers[question];
-    return { question, answer: own ?? "" };
-  });
+  const { data } = resumeSchema.safeParse(resumed);
+  const toAll = (text: string) => questions.map((question) => ({ question, answer: text }));
+  if (data === undefined || !goWith(questions, data)) return toAll(JSON.stringify(resumed) ?? "");
+  if (!Array.isArray(data)) return questions.map((question) => ({ question, answer: data[question] ?? "" }));
+  const [only = "", ...others] = data;
+  if (others.length === 0) return toAll(only);
+  return questions.map((question, index) => ({ question, answer: data[index] ?? "" }));
 }
+
+const goWith = (
+  questions: readonly string[],
+  answers: readonly string[] | Readonly<Record<string, string>>,
+) =>
+  Array.isArray(answers)
+    ? answers.length <= questions.length
+    : Object.keys(answers).every((key) => questions.includes(key));

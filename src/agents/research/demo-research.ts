@@ -167,7 +167,9 @@ function toReplyText({ question, tasks, datasets, citable }: Input): string {
   const completed = tasks.filter(({ status }) => status === "completed");
   return [
     `This is Heddle's demo model. You asked: “${excerpt(question)}”.`,
-    `${completed.length} tasks are done: ${completed.map(({ id }) => id).join(", ")} ${cites(citable, 4)}.`,
+    completed.length === 0
+      ? "No task is done."
+      : `${completed.length} tasks are done: ${completed.map(({ id }) => id).join(", ")} ${cites(citable, 4)}.`,
     ...failed.map((line) => `It failed: ${line}`),
     "I only follow a script: set OPENAI_API_KEY or OPENAI_BASE_URL for a model that thinks.",
   ].join("\n\n");
