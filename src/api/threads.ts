@@ -1,4 +1,5 @@
 // Routes of threads. Those of their state are in thread-state.ts.
+import { Readable } from "node:stream";
 import type { FastifyInstance, FastifyRequest } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import { v7 as uuidV7 } from "uuid";
@@ -30,14 +31,10 @@ export function threadRoutes(server: FastifyInstance, { threads, states, runs }:
   const app = server.withTypeProvider<ZodTypeProvider>();
 
   /** With the state's values, which a thread that has never run does not have. */
-  const showAll = async (rows: readonly ThreadRow[]) => {
-    const values = await states.values(rows);
-    return rows.map((row) => ({
-      ...showRow(row),
-      ...(values.has(row.thread_id) ? { values: values.get(row.thread_id) } : {}),
-    }));
+  const showAll = async function* (rows: readonly ThreadRow[]) {
+    for await (const { thread, values } of states.values(rows)) yield { ...showRow(thread), values };
   };
-  const show = async (row: ThreadRow) => (await showAll([row]))[0];
+  const show = async (row: ThreadRow) => (await showAll([row]).next()).value;
 
   app.post("/threads", { schema: { body: createThreadBody } }, async ({ access, body }) => {
     const { thread_id = uuidV7(), metadata = {}, if_exists, ttl, supersteps = [] } = body;
@@ -75,11 +72,15 @@ export function threadRoutes(server: FastifyInstance, { threads, states, runs }:
     reply.headers({ ...pageHeaders(body, rows.length, total), "x-pagination-total": String(total) });
     const needsValues =
       select === undefined || select.includes("values") || Object.values(paths ?? {}).some(isOfValues);
-    const shown = needsValues ? await showAll(rows) : rows.map(showRow);
-    return shown.map((thread) => ({
+    const toShown = (thread: object) => ({
       ...(select === undefined ? thread : pick(thread, select)),
       ...(paths === undefined ? {} : { extracted: extractAll(thread, paths) }),
-    }));
+    });
+    if (!needsValues) return rows.map((row) => toShown(showRow(row)));
+    // One after the other: all of them together may be more than fits into the memory.
+    return reply
+      .type("application/json; charset=utf-8")
+      .send(Readable.from(toJsonList(showAll(rows), toShown)));
   });
 
   app.post("/threads/count", { schema: { body: countThreadsBody } }, async ({ access, body }, reply) => {
@@ -158,6 +159,15 @@ const toQuery = ({ metadata, ids, status, values }: Parameters<Threads["count"]>
   status,
   values,
 });
+
+async function* toJsonList<T>(items: AsyncIterable<T>, toShown: (item: T) => object): AsyncGenerator<string> {
+  let before = "[";
+  for await (const item of items) {
+    yield before + toWireJson(toShown(item));
+    before = ",";
+  }
+  yield before === "[" ? "[]" : "]";
+}
 
 type Path = Parameters<typeof extract>[1];
 

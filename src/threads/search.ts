@@ -70,11 +70,9 @@ async function findByValues(
   const found: string[] = [];
   for (let start = 0; start < candidates.length; start += BATCH) {
     const threads = await selectThreads(db, candidates.slice(start, start + BATCH), filter.scope);
-    const states_ = await states.values(threads, Object.keys(values));
-    for (const { thread_id } of threads) {
-      const state = states_.get(thread_id);
+    for await (const { thread, values: state } of states.values(threads, Object.keys(values))) {
       if (state !== undefined && contains(JSON.parse(toJson(pick(state, values))), values))
-        found.push(thread_id);
+        found.push(thread.thread_id);
     }
   }
   return found;

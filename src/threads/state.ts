@@ -7,7 +7,7 @@ import { AppError, isAppError } from "../errors.ts";
 import type { Graph } from "../graphs/graph.ts";
 import type { GraphRuntime, Graphs } from "../graphs/registry.ts";
 import { readWithPending } from "./pending-writes.ts";
-import { readValues } from "./read-values.ts";
+import { readValues, type ThreadWithValues } from "./read-values.ts";
 import { EMPTY_STATE, type ThreadState, toThreadState } from "./thread-state.ts";
 import { selectThread, type ThreadRow } from "./threads.sql.ts";
 
@@ -40,10 +40,10 @@ export interface ThreadStates {
     },
   ): Promise<ThreadState[]>;
   /**
-   * The newest state values of each of these threads that has run, by thread; in one query for many threads. None for
-   * a thread whose graph cannot be loaded. With `channels`, only these need be right.
+   * These threads, each with its newest values; in one query for several threads. None for a thread that has never run
+   * or whose graph cannot be loaded. With `channels`, only these need be right.
    */
-  values(threads: readonly ThreadRow[], channels?: readonly string[]): Promise<Map<string, unknown>>;
+  values(threads: readonly ThreadRow[], channels?: readonly string[]): AsyncIterable<ThreadWithValues>;
 }
 
 interface StateDeps {
@@ -89,11 +89,7 @@ export function createThreadStates({ db, graphs, checkpointer }: StateDeps): Thr
       return toThreadState(snapshot);
     },
 
-    values: (threads, channels) => {
-      // A new thread has no graph yet, and so nothing to be looked for.
-      const readable = threads.filter(({ metadata }) => metadata.graph_id !== undefined);
-      return readValues({ checkpointer, graphOf: readableGraphOf }, readable, channels);
-    },
+    values: (threads, channels) => readValues({ checkpointer, graphOf: readableGraphOf }, threads, channels),
 
     async history(
       threadId,

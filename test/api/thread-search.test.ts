@@ -195,6 +195,47 @@ describe("a list of threads", () => {
     expect(await statements(12)).toBeLessThan(10);
   });
 
+  it("is read as it is sent, so that no page is too large", async () => {
+    const group = randomUUID();
+    const first = await threadWith(group, { topic: "x".repeat(1_000_000) });
+    const made = [first];
+    while (made.length < 40) {
+      const { thread_id } = await next.threads.copy(first);
+      made.push(thread_id);
+    }
+    const last = made.at(-1) ?? "";
+    const response = await post("/threads/search", { ids: made, limit: 100, sort_order: "asc" });
+    const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader();
+    let text = (await reader?.read())?.value ?? "";
+    await next.threads.updateState(last, { values: { topic: "late" }, asNode: "note" });
+    for (let part = await reader?.read(); part?.value !== undefined; part = await reader?.read())
+      text += part.value;
+    const page = JSON.parse(text) as { thread_id: string; values: { topic: string } }[];
+    expect(ids(page)).toEqual(made);
+    expect(page.map(({ values }) => values.topic.length)).toEqual([...Array(39).fill(1_000_000), 4]);
+  });
+
+  it("is refused, or broken off, when a state cannot be read", async () => {
+    const group = randomUUID();
+    const made: string[] = [];
+    for (let i = 0; i < 12; i++) made.push(await threadWith(group, { topic: "t".repeat(100_000) }));
+    const page = () => post("/threads/search", { ids: made, limit: 12, sort_order: "asc" });
+    expect(await (await page()).json()).toHaveLength(12);
+    const spoil = (threadId: unknown, type: string) =>
+      heddle.database.db.query(
+        "update heddle.checkpoint_blobs set type = $2 where thread_id = $1 and channel = 'topic'",
+        [threadId, type],
+      );
+    await spoil(made.at(-1), "unknown");
+    await expect(page().then((response) => response.text())).rejects.toThrow();
+    await spoil(made[0], "unknown");
+    const refused = await page();
+    expect([refused.status, refused.headers.get("content-type")]).toEqual([500, "text/plain; charset=utf-8"]);
+    expect(
+      await (await post("/threads/search", { ids: made, limit: 12, select: ["status"] })).json(),
+    ).toHaveLength(12);
+  });
+
   it("is sorted by when the state has changed, and says so", async () => {
     const group = randomUUID();
     const first = await threadWith(group, { topic: "1" });
