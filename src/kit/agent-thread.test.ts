@@ -96,4 +96,26 @@ describe("both kinds at once are refused", () => {
         code: "invalid_request",
       });
   });
+
+  it.each<[string, object]>([
+    ["data.content", { content: ["a", 5] }],
+    ["data.content", { content: [null] }],
+    ["data.name", { name: 5 }],
+    ["data.tool_calls", { tool_calls: "x" }],
+    ["data.tool_calls.0", { tool_calls: [5] }],
+    ["data.tool_calls.0.name", { tool_calls: [{ args: {}, id: "c" }] }],
+    ["data.invalid_tool_calls", { invalid_tool_calls: {} }],
+    ["data.additional_kwargs", { additional_kwargs: "x" }],
+    ["data.response_metadata", { response_metadata: [] }],
+    ["data.usage_metadata", { usage_metadata: 5 }],
+  ])("and a message that no run could read is not taken: %s", async (where, broken) => {
+    const thread = createAgentThread({ message_store: open("unreadable") });
+    const messages = [{ type: "ai", data: { content: "a", ...broken } }];
+    await expect(
+      thread.deserialize({ service_thread_id: null, chat_message_store_state: { version: 1, messages } }),
+    ).rejects.toMatchObject({
+      code: "invalid_request",
+      message: expect.stringContaining(`messages[0] is broken: ${where}: `),
+    });
+  });
 });

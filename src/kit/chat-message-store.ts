@@ -48,13 +48,23 @@ const KINDS: Readonly<Record<string, { isInstance(value: unknown): boolean }>> =
   generic: ChatMessage,
 };
 
+const text = z.string().nullish();
+const record = z.record(z.string(), z.unknown()).nullish();
+
+/** What LangChain and its models' adapters read without asking what it is. */
 const stored = z.looseObject({
   type: z.string(),
   data: z.looseObject({
-    content: z.union([z.string(), z.array(z.unknown())]),
-    id: z.string().nullish(),
-    tool_call_id: z.string().nullish(),
-    role: z.string().nullish(),
+    content: z.string().or(z.array(z.string().or(z.looseObject({})))),
+    id: text,
+    name: text,
+    tool_call_id: text,
+    role: text,
+    tool_calls: z.array(z.looseObject({ name: z.string() })).nullish(),
+    invalid_tool_calls: z.array(z.looseObject({})).nullish(),
+    additional_kwargs: record,
+    response_metadata: record,
+    usage_metadata: record,
   }),
 });
 const stateShape = z.looseObject({ version: z.literal(1).default(1), messages: z.array(z.unknown()) });
