@@ -170,10 +170,17 @@ export const isLockNotAvailable = (error: unknown): boolean =>
   error.cause instanceof pg.DatabaseError &&
   error.cause.code === "55P03";
 
-/** Tells "the database is away" from "the statement is wrong"; returns what to throw. */
+/** PostgreSQL's program_limit_exceeded: of a JSON value, an indexed text. */
+const TOO_LARGE = "54000";
+
+/** Tells "the database is away" and "too large" from "the statement is wrong"; returns what to throw. */
 function toDatabaseError(error: unknown): unknown {
   if (!(error instanceof Error)) return error;
   const code = "code" in error && typeof error.code === "string" ? error.code : undefined;
+  if (code === TOO_LARGE) {
+    const message = `It is larger than PostgreSQL can store: ${error.message}.`;
+    return new AppError("payload_too_large", message, { cause: error });
+  }
   const away =
     // What ends or refuses a connection is not about the statement.
     (error instanceof pg.DatabaseError && error.severity === "FATAL") ||

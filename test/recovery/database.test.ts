@@ -29,6 +29,18 @@ describe("a connection that breaks in the middle of a transaction", () => {
   });
 });
 
+it("a value that is larger than PostgreSQL can store is told from what is wrong with the server", async () => {
+  const { db } = database;
+  const insert = db.transaction(async (tx) => {
+    await tx.query("create temp table names (name text primary key) on commit drop");
+    await tx.query("insert into names select string_agg(md5(i::text), '') from generate_series(1, 10000) i");
+  });
+  await expect(insert).rejects.toMatchObject({
+    code: "payload_too_large",
+    message: expect.stringContaining("index row"),
+  });
+});
+
 describe("a prepared statement", () => {
   let db: Database;
   beforeEach(() => {
