@@ -126,8 +126,7 @@ async function respond(
   threadId: string,
   params: z.output<typeof inputRespond>,
 ): Promise<unknown> {
-  const { update, goto, config, metadata, strict_resume } = params;
-  const answers = params.responses ?? [params];
+  const { answers, update, goto, config, metadata, strict_resume } = params;
   const resume = Object.fromEntries(answers.map((answer) => [answer.interrupt_id, answer.response ?? null]));
   // What is no interrupt's id would be taken for a part of the answer to whatever waits.
   const strictResume = strict_resume === true && toAnswers(resume).length > 0;

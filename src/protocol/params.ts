@@ -42,13 +42,18 @@ const withAnswer = {
 };
 
 /** One answer, or several at once. */
-export const inputRespond = z.union(
-  [
-    z.looseObject({ responses: z.array(answer).min(1), ...withAnswer }),
-    answer.extend({ responses: z.undefined().optional(), ...withAnswer }),
-  ],
-  "either interrupt_id and response, or responses, a list of such, is needed",
-);
+export const inputRespond = z
+  .looseObject({
+    ...answer.partial().shape,
+    responses: optional(z.array(answer).min(1)),
+    ...withAnswer,
+  })
+  .transform(({ interrupt_id, response, responses, ...rest }, context) => {
+    if (responses) return { ...rest, answers: responses };
+    if (interrupt_id !== undefined) return { ...rest, answers: [{ interrupt_id, response }] };
+    context.addIssue("either interrupt_id and response, or responses, a list of such, is needed");
+    return z.NEVER;
+  });
 
 export const stateGet = z.looseObject({
   namespace: optional(namespace),

@@ -306,6 +306,26 @@ describe("an event stream", () => {
 });
 
 describe("a command", () => {
+  it.each([
+    [{}, "params: either interrupt_id and response, or responses"],
+    [{ interrupt_id: 5, response: 1 }, "params.interrupt_id: "],
+    [{ interrupt_id: "x", response: 1, config: 5 }, "params.config: "],
+    [{ interrupt_id: "x", response: 1, goto: 5 }, "params.goto: "],
+    [{ interrupt_id: "x", response: 1, goto: "constructor" }, "params.goto: "],
+    [{ interrupt_id: "x", response: 1, update: 5 }, "params.update: "],
+    [
+      { responses: [{ interrupt_id: "x", response: 1 }, { response: 1 }] },
+      "params.responses.1.interrupt_id: ",
+    ],
+    [{ responses: [] }, "params.responses: "],
+  ])("input.respond names what is wrong in %j", async (params, message) => {
+    const threadId = crypto.randomUUID();
+    expect(await postCommand(heddle.url, threadId, "input.respond", params)).toMatchObject({
+      error: "invalid_argument",
+      message: expect.stringContaining(`input.respond: ${message}`),
+    });
+  });
+
   it("is answered in an envelope, also when it fails", async () => {
     const { threadId, answer } = await start("writes", words("in"));
     expect(answer).toMatchObject({ type: "success", id: 7, meta: { thread_id: threadId } });
