@@ -24,14 +24,14 @@ async function main(): Promise<void> {
   });
   const app = await buildApp(config, path.resolve(readArguments().config));
   log = app.log;
-  const stop = stopOnce(app, config);
+  const stop = onSignal(app, config);
   process.once("uncaughtException", (error) => {
     app.log.fatal(error, "uncaught exception: the server stops");
     const end = () => process.exit(1);
     app.close().then(end, end);
   });
-  process.once("SIGINT", stop);
-  process.once("SIGTERM", stop);
+  process.on("SIGINT", stop);
+  process.on("SIGTERM", stop);
   const url = await listen(app, config);
   print(...describe(app, config, url));
 }
@@ -127,16 +127,23 @@ const isLoopback = (host: string) => /^(localhost|127\.\d+\.\d+\.\d+|::1)$/i.tes
 
 /** What a stop may take beyond the grace time. */
 const CLOSING_MS = 800;
+/** So soon after the first, a signal is its echo: of a Ctrl-C the terminal tells this process, and npm tells it again. */
+const ECHO_MS = 500;
 
-function stopOnce(app: App, { graceSeconds }: Config): () => void {
+/** For each signal: the first one stops the server, a later one does not wait any more. */
+function onSignal(app: App, { graceSeconds }: Config): () => void {
+  const now = () => process.exit(1);
+  let told: number | undefined;
   return () => {
+    if (told !== undefined) {
+      if (performance.now() - told > ECHO_MS) now();
+      return;
+    }
+    told = performance.now();
     print("Heddle stops: running runs are given time to end. Once more to stop at once.");
-    const now = () => process.exit(1);
     // A graph that does not look at its signal, or a database that is away, must not hold up the end. What is not
     // given back to the queue by then goes on when its lease runs out.
     setTimeout(now, graceSeconds * 1_000 + CLOSING_MS).unref();
-    process.once("SIGINT", now);
-    process.once("SIGTERM", now);
     app.close().then(
       () => process.exit(0),
       (error: unknown) => fail(error),
