@@ -16,8 +16,10 @@ export async function startSlowModel(answer: (text: string) => string | Promise<
   const server = createServer(async (request, response) => {
     let body = "";
     for await (const chunk of request) body += chunk;
-    const { messages } = JSON.parse(body) as { messages: { content: string }[] };
-    const text = messages.map(({ content }) => content).join("\n");
+    const { messages } = JSON.parse(body) as { messages: { content: string | { text: string }[] }[] };
+    const text = messages
+      .flatMap(({ content }) => (typeof content === "string" ? content : content.map((part) => part.text)))
+      .join("\n");
     requests.push(text);
     const content = await answer(text);
     response.setHeader("content-type", "application/json");

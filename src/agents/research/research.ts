@@ -1,9 +1,8 @@
 // The graph "research" of langgraph.json, wired by hand from the process's settings, as lead.ts is.
 import { loadConfig } from "../../config.ts";
-import { createThreadFiles } from "../../files/thread-files.ts";
-import { createSandboxes } from "../../sandbox/sandboxes.ts";
 import { nextStep } from "../demo-script.ts";
 import { createModels } from "../models.ts";
+import { commandTimeoutMs, files, sandboxes } from "../workplace.ts";
 import { createResearch } from "./create-research.ts";
 import { demoResearch } from "./demo-research.ts";
 import { READ_LIMITS } from "./files/file-report.ts";
@@ -11,16 +10,7 @@ import { createArxiv } from "./literature/arxiv.ts";
 import { createOpenAlex } from "./literature/openalex.ts";
 import { REQUEST_SETTINGS } from "./literature/request.ts";
 
-const { dataDir, sandbox, limits, models, research, literature } = loadConfig();
-const files = createThreadFiles({ dataDir });
-const codeTimeoutMs = limits.command_timeout_seconds * 1000;
-const sandboxes = createSandboxes({
-  provider: sandbox,
-  dataDir,
-  files,
-  idleMs: limits.sandbox_idle_seconds * 1000,
-  limits: { timeoutMs: codeTimeoutMs, maxMemoryBytes: limits.command_memory_mb * 1024 ** 2 },
-});
+const { models, research, literature } = loadConfig();
 const requests = {
   ...REQUEST_SETTINGS,
   timeoutMs: research.literature_timeout_seconds * 1000,
@@ -46,7 +36,7 @@ export const graph = createResearch({
   settings: {
     mode: research.mode,
     iterations: research.iterations,
-    codeTimeoutMs,
+    codeTimeoutMs: commandTimeoutMs,
     limits: {
       ...READ_LIMITS,
       maxBytes: research.max_file_mb * 1024 ** 2,
@@ -58,5 +48,4 @@ export const graph = createResearch({
   },
 });
 
-/** Called when the server stops: code that still runs is killed, scratch folders are removed. */
-export const close = () => sandboxes.close();
+export { close } from "../workplace.ts";

@@ -2,6 +2,8 @@
 import { HumanMessage } from "@langchain/core/messages";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
+import { z } from "zod";
+import { defineTool } from "#kit";
 import { ScriptedModel } from "../../../test/helpers/scripted-model.ts";
 import { createModels, type Models } from "../models.ts";
 import { createTeam } from "./create-team.ts";
@@ -33,13 +35,20 @@ interface Values {
   __interrupt__?: { value: Record<string, unknown> }[];
 }
 
-function open(script: readonly string[] | undefined, settings: object = {}) {
+const shout = defineTool({
+  name: "bash",
+  description: "Says it louder.",
+  schema: z.object({ text: z.string() }),
+  run: async ({ text }) => text.toUpperCase(),
+});
+
+function open(script: ConstructorParameters<typeof ScriptedModel>[0] | undefined, settings: object = {}) {
   const model = new ScriptedModel(script ?? []);
   const real = createModels([]);
   const models: Models = script
     ? { ...real, isDemo: false, get: () => ({ ...real.default, chat: model }) }
     : real;
-  const graph = createTeam(models, readTeamSettings({ participants: TEAM, ...settings }));
+  const graph = createTeam({ models, tools: [shout] }, readTeamSettings({ participants: TEAM, ...settings }));
   graph.checkpointer = new MemorySaver();
   const config = { configurable: { thread_id: "t" } };
   const run = async (input: unknown) => (await graph.invoke(input as never, config)) as unknown as Values;
@@ -47,6 +56,7 @@ function open(script: readonly string[] | undefined, settings: object = {}) {
     model,
     graph,
     ask: (text: string) => run({ messages: [new HumanMessage(text)] }),
+    again: () => run(null),
     answer: (resume: unknown) => run(new Command({ resume })),
   };
 }
@@ -118,6 +128,76 @@ describe("a team", () => {
     const values = await open(script).ask("Go");
     expect(saidOf(values).slice(1)).toEqual(["ann: Ann here.", "bob: Bob here.", "orchestrator: Done."]);
     expect(values.orchestrator_state.stall_count).toBe(2);
+  });
+
+  test("gives a member the tools he is to have, and keeps what he did with them in his history", async () => {
+    const participants = [{ ...TEAM[0], tools: ["bash"] }, TEAM[1]];
+    const call = { tool_calls: [{ name: "bash", args: { text: "three" }, id: "call-1" }] };
+    const script = [
+      PLAN,
+      next("ann"),
+      call,
+      "It is THREE.",
+      next("ann"),
+      "Still.",
+      next("bob"),
+      "6.",
+      DONE,
+      "Six.",
+    ];
+    const { ask, model } = open(script, { participants });
+    const values = await ask("How many?");
+    expect(saidOf(values)).toEqual([
+      "user: How many?",
+      "ann: It is THREE.",
+      "ann: Still.",
+      "bob: 6.",
+      "orchestrator: Six.",
+    ]);
+    expect(values.ann_state?.chat_history.slice(1, 4)).toMatchObject([
+      { role: "assistant", tool_calls: [{ id: "call-1", name: "bash", args: { text: "three" } }] },
+      { role: "tool", author_name: "bash", text: "THREE", tool_call_id: "call-1" },
+      { role: "assistant", author_name: "ann", text: "It is THREE." },
+    ]);
+    // In his next turn he is told of all of it, the others of what he has said.
+    expect(model.requests[5]?.messages.map(({ type }) => type)).toEqual([
+      ...["system", "human", "ai", "tool", "ai", "human"],
+    ]);
+    expect(model.requests.map(({ tools }) => tools.length)).toEqual([0, 0, 1, 1, 0, 1, 0, 0, 0, 0]);
+    expect(values.orchestrator_state.chat_history.map(({ role }) => role)).not.toContain("tool");
+  });
+
+  test("goes on when a tool fails, and refuses a tool that there is not", async () => {
+    const participants = [{ ...TEAM[0], tools: ["bash"] }];
+    const call = { tool_calls: [{ name: "bash", args: { text: 3 } }] };
+    const values = await open([PLAN, next("ann"), call, "No.", DONE, "None."], { participants }).ask("Go");
+    expect(values.ann_state?.chat_history[2]).toMatchObject({
+      role: "tool",
+      text: expect.stringContaining("The call of bash failed"),
+    });
+    expect(() => readTeamSettings({ participants: [{ ...TEAM[0], tools: ["rm"] }] })).toThrow(
+      /participants\.0\.tools\.0.*"bash"\|"ls"/,
+    );
+  });
+
+  test("ends the turn of a member who calls without end, and goes on", async () => {
+    const participants = [{ ...TEAM[0], tools: ["bash"] }];
+    const call = { tool_calls: [{ name: "bash", args: { text: "again" } }] };
+    const script = [PLAN, next("ann"), ...Array.from({ length: 25 }, () => call), DONE, "Nothing."];
+    const values = await open(script, { participants }).ask("Go");
+    expect(saidOf(values).at(-1)).toBe("orchestrator: Nothing.");
+    expect(values.ann_state?.chat_history.at(-1)?.text).toMatch(/limit/);
+  });
+
+  test("goes on after the last tool when a member's turn is broken off", async () => {
+    const participants = [{ ...TEAM[0], tools: ["bash"] }];
+    const call = { tool_calls: [{ name: "bash", args: { text: "three" } }] };
+    const script = [PLAN, next("ann"), call, new Error("The line is dead."), "It is THREE.", DONE, "Three."];
+    const { ask, again, model } = open(script, { participants });
+    await expect(ask("How many?")).rejects.toThrow("The line is dead.");
+    const values = await again();
+    expect(saidOf(values).slice(1)).toEqual(["ann: It is THREE.", "orchestrator: Three."]);
+    expect(model.requests[4]?.messages.map(({ type }) => type)).toEqual(["system", "human", "ai", "tool"]);
   });
 
   test("works without a model: everybody speaks once", async () => {

@@ -5,6 +5,9 @@ import { z } from "zod";
 /** Names of nodes that are not participants. */
 const RESERVED = new Set(["orchestrator", "plan_review", "messages"]);
 
+/** What participants may be given to work with, in the thread's files. */
+const TOOLS = ["bash", "ls", "read_file", "write_file", "str_replace", "glob", "grep"] as const;
+
 const participant = z.strictObject({
   name: z
     .string()
@@ -16,6 +19,7 @@ const participant = z.strictObject({
   instructions: z.string().max(20_000).default(""),
   /** One of GET /models; the team's by default. */
   model_name: z.string().optional(),
+  tools: z.array(z.enum(TOOLS)).default([]),
 });
 export type Participant = z.output<typeof participant>;
 

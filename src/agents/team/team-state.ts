@@ -4,9 +4,14 @@ import { z } from "zod";
 import { defineState } from "#kit";
 
 const chatMessage = z.looseObject({
-  role: z.enum(["user", "assistant"]),
+  role: z.enum(["user", "assistant", "tool"]),
   author_name: z.string(),
   text: z.string(),
+  tool_calls: z
+    .array(z.looseObject({ id: z.string(), name: z.string(), args: z.record(z.string(), z.unknown()) }))
+    .optional(),
+  /** Of a tool's result: the call that it answers. */
+  tool_call_id: z.string().optional(),
 });
 export type ChatMessage = z.output<typeof chatMessage>;
 
