@@ -119,6 +119,7 @@ async function bench(servers: readonly [BenchServer, ...BenchServer[]]): Promise
   const cells: Record<string, (url: string) => Promise<string>> = {
     "a page of 100 threads": (url) => search(url, {}),
     "with the last message only": (url) => search(url, last),
+    "a search by values that finds none": (url) => search(url, { values: { messages: [{ content: "?" }] } }),
     "100 pages without values": (url) => repeat(ids, () => search(url, { select: ["thread_id", "status"] })),
     "100 states": (url) => repeat(ids, (id) => send(`${url}/threads/${id}/state`, "GET")),
     "100 histories of 5": (url) => repeat(ids, (id) => send(`${url}/threads/${id}/history`, "POST", {})),

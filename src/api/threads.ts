@@ -31,8 +31,8 @@ export function threadRoutes(server: FastifyInstance, { threads, states, runs }:
   const app = server.withTypeProvider<ZodTypeProvider>();
 
   /** With the state's values, which a thread that has never run does not have. */
-  const showAll = async function* (rows: readonly ThreadRow[]) {
-    for await (const { thread, values } of states.values(rows)) yield { ...showRow(thread), values };
+  const showAll = async function* (rows: readonly ThreadRow[], keys?: readonly string[]) {
+    for await (const { thread, values } of states.values(rows, keys)) yield { ...showRow(thread), values };
   };
   const show = async (row: ThreadRow) => (await showAll([row]).next()).value;
 
@@ -70,17 +70,16 @@ export function threadRoutes(server: FastifyInstance, { threads, states, runs }:
       sortOrder: body.sort_order ?? "desc",
     });
     reply.headers({ ...pageHeaders(body, rows.length, total), "x-pagination-total": String(total) });
-    const needsValues =
-      select === undefined || select.includes("values") || Object.values(paths ?? {}).some(isOfValues);
+    const keys = toKeys(select, Object.values(paths ?? {}));
     const toShown = (thread: object) => ({
       ...(select === undefined ? thread : pick(thread, select)),
       ...(paths === undefined ? {} : { extracted: extractAll(thread, paths) }),
     });
-    if (!needsValues) return rows.map((row) => toShown(showRow(row)));
+    if (keys?.length === 0) return rows.map((row) => toShown(showRow(row)));
     // One after the other: all of them together may be more than fits into the memory.
     return reply
       .type("application/json; charset=utf-8")
-      .send(Readable.from(toJsonList(showAll(rows), toShown)));
+      .send(Readable.from(toJsonList(showAll(rows, keys), toShown)));
   });
 
   app.post("/threads/count", { schema: { body: countThreadsBody } }, async ({ access, body }, reply) => {
@@ -171,13 +170,16 @@ async function* toJsonList<T>(items: AsyncIterable<T>, toShown: (item: T) => obj
 
 type Path = Parameters<typeof extract>[1];
 
-const isOfValues = ([first]: Path) => first === "values";
+/** What has to be read of the values: these keys, or, when undefined, all. */
+function toKeys(select: readonly string[] | undefined, paths: readonly Path[]): string[] | undefined {
+  if (select === undefined || select.includes("values")) return undefined;
+  const keys = paths.filter(([first]) => first === "values").map(([, key]) => key);
+  return keys.every((key) => typeof key === "string") ? keys : undefined;
+}
 
 /** What lies at the paths of the thread as it is sent. */
-function extractAll(thread: object, paths: Readonly<Record<string, Path>>): Record<string, unknown> {
-  const plain: unknown = JSON.parse(toWireJson(thread));
-  return Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, extract(plain, path)]));
-}
+const extractAll = (thread: object, paths: Readonly<Record<string, Path>>) =>
+  Object.fromEntries(Object.entries(paths).map(([name, path]) => [name, extract(thread, path, toWireJson)]));
 
 const pick = (thread: object, fields: readonly string[]) =>
   Object.fromEntries(Object.entries(thread).filter(([field]) => fields.includes(field)));

@@ -20,14 +20,21 @@ export function toPath(text: string): Path | undefined {
   return end === text.length && typeof path[0] === "string" ? path : undefined;
 }
 
-/** What lies at `path` of plain JSON; null when there is nothing. */
-export function extract(from: unknown, path: Path): unknown {
+/** What lies at `path` of the JSON of a value, of which no more is made than needed; null when there is nothing. */
+export function extract(from: unknown, path: Path, toJson: (value: unknown) => string): unknown {
+  const toPlain = (value: unknown): unknown => JSON.parse(toJson(value ?? null));
   let at = from;
   for (const step of path) {
+    if (!isAsInJson(at)) at = toPlain(at);
     if (typeof step === "number") at = Array.isArray(at) ? at.at(step) : undefined;
     else if (typeof at !== "object" || at === null || Array.isArray(at) || !Object.hasOwn(at, step))
       return null;
     else at = (at as Record<string, unknown>)[step];
   }
-  return at ?? null;
+  return toPlain(at);
 }
+
+/** Whether it has the same places and keys as its JSON: a message, a map or a date does not. */
+const isAsInJson = (value: unknown) =>
+  Array.isArray(value) ||
+  (typeof value === "object" && value !== null && Object.getPrototypeOf(value) === Object.prototype);

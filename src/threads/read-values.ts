@@ -20,7 +20,10 @@ export interface ThreadWithValues {
 const WHOLE = 10;
 const PARTIAL = 100;
 
-/** All of these threads, in their order. */
+/** The state of a graph that has one channel for it, and not one for each key: that of MessageGraph, of `entrypoint`. */
+const WHOLE_STATES = ["__root__", "__end__"];
+
+/** All of these threads, in their order. With `channels`, keys of the state: only these need be right. */
 export async function* readValues(
   { checkpointer, graphOf }: ValuesDeps,
   threads: readonly ThreadRow[],
@@ -31,7 +34,8 @@ export async function* readValues(
     const batch = threads.slice(start, start + size);
     // A new thread has no graph yet, and so nothing to be looked for.
     const ids = batch.filter(({ metadata }) => metadata.graph_id !== undefined).map((one) => one.thread_id);
-    const heads = await (ids.length === 0 ? new Map() : checkpointer.heads(ids, channels));
+    const read = channels && [...channels, ...WHOLE_STATES];
+    const heads = await (ids.length === 0 ? new Map() : checkpointer.heads(ids, read));
     const saver = withHeads(checkpointer, heads, channels !== undefined);
     for (const thread of batch) {
       const graph = heads.has(thread.thread_id) ? await graphOf(thread) : undefined;

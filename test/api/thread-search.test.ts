@@ -231,6 +231,9 @@ describe("a list of threads", () => {
     await spoil(made[0], "unknown");
     const refused = await page();
     expect([refused.status, refused.headers.get("content-type")]).toEqual([500, "text/plain; charset=utf-8"]);
+    // Neither of these reads the topic.
+    const extracted = { ids: made, limit: 12, select: [], extract: { first: "values.log[0]" } };
+    expect(await (await post("/threads/search", extracted)).json()).toHaveLength(12);
     expect(
       await (await post("/threads/search", { ids: made, limit: 12, select: ["status"] })).json(),
     ).toHaveLength(12);
@@ -255,6 +258,27 @@ describe("a list of threads", () => {
     await gateReached(group);
     expect((await next.threads.get(second)).state_updated_at).toBe(thread.state_updated_at);
     openGate(group);
+  });
+
+  it("has what is extracted, and a search by values finds it, also where the state is one channel", async () => {
+    const run = async (graphId: string, input: unknown) => {
+      const { thread_id } = await next.threads.create();
+      await next.runs.wait(thread_id, graphId, { input: input as never });
+      return thread_id;
+    };
+    const search = (thread_id: string, body: object) => next.threads.search({ ids: [thread_id], ...body });
+    const entry = await run("entry", { topic: "rain" });
+    const values = { topic: "rain", length: 4 };
+    expect(await search(entry, {})).toMatchObject([{ values }]);
+    expect(await search(entry, { values: { length: 4 } })).toMatchObject([{ values }]);
+    expect(await search(entry, { select: [], extract: { a: "values.topic" } })).toEqual([
+      { extracted: { a: "rain" } },
+    ]);
+    const root = await run("root", [{ role: "user", content: "keep" }]);
+    const extract = { first: "values[0].content", no: "values.length" };
+    expect(await search(root, { select: ["thread_id"], extract })).toEqual([
+      { thread_id: root, extracted: { first: "keep", no: null } },
+    ]);
   });
 
   it("has what is extracted beside what is selected", async () => {
