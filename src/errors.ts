@@ -16,7 +16,10 @@ export const ERRORS = {
     summary: "A text holds NUL or a lone surrogate, which PostgreSQL cannot store.",
   },
   too_deep: { status: 422, summary: "The body is nested deeper than the limit." },
-  payload_too_large: { status: 413, summary: "The body, the upload or what it would become is larger than the limit." },
+  payload_too_large: {
+    status: 413,
+    summary: "The body, the upload or what it would become is larger than the limit.",
+  },
   unsupported_media_type: { status: 415, summary: "The content type is not one the route reads." },
   unauthorized: { status: 401, summary: "The request has no valid credentials." },
   forbidden: { status: 403, summary: "The project's rules do not let the caller do this." },
