@@ -103,11 +103,12 @@ function answer({ number, question, earlier, uploads, results }: Turn, tools: re
   const failed = results.filter(({ status }) => status === "error");
   const [first] = earlier;
   const wrote = tools.includes("write_file") && failed.length === 0;
+  const shown = tools.includes("present_files") ? " and put it on show" : "";
   return [
     `This is Heddle's demo model, turn ${number}. You said: “${excerpt(question)}”.`,
     ...(first === undefined ? [] : [`You began with: “${excerpt(first)}”.`]),
     ...(uploads.length === 0 ? [] : [`New files: ${uploads.map(({ filename }) => filename).join(", ")}.`]),
-    ...(wrote ? [`I wrote ${reportPath(number)} and put it on show.`] : []),
+    ...(wrote ? [`I wrote ${reportPath(number)}${shown}.`] : []),
     ...failed.map((message) => `A step failed: ${excerpt(message.text)}`),
     "I only follow a script: set OPENAI_API_KEY or OPENAI_BASE_URL for a model that thinks.",
   ].join("\n\n");
