@@ -1,6 +1,6 @@
 // The research agent in this process: on a scripted model or the demo model, with files, a sandbox, and providers that
 // answer from records or as a test says. Its conversation is in memory.
-import { HumanMessage } from "@langchain/core/messages";
+import { AIMessage, HumanMessage } from "@langchain/core/messages";
 import { type Command, MemorySaver } from "@langchain/langgraph";
 import { onTestFinished } from "vitest";
 import { type ConversationStateValues, createMemoryConversations } from "#kit";
@@ -36,7 +36,7 @@ type Answer = object | string;
 type Answers = Readonly<Record<string, (input: never, number: number) => Answer | Promise<Answer>>>;
 
 interface Options {
-  /** By step; a step without one is the demo model's. */
+  /** By step: text, JSON, or the message as it is; a step without one is the demo model's. */
   readonly answers?: Answers;
   readonly search?: LiteratureProvider["search"];
   /** In the place of the scripted model. */
@@ -66,6 +66,7 @@ export async function createTestResearch({
     counts.set(step, number);
     asked.push({ step, input });
     const answer = (await answers[step]?.(input, number)) ?? demoResearch(prompt ? [prompt] : []) ?? "";
+    if (AIMessage.isInstance(answer)) return { message: answer };
     return typeof answer === "string" ? answer : JSON.stringify(answer);
   });
   const model = { name: "scripted", chat, vision: false, maxRetries: 0, contextTokens: 128_000 };

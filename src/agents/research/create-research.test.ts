@@ -1,7 +1,10 @@
+import { AIMessage, type BaseMessage } from "@langchain/core/messages";
 import { Command } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
 import { rainCsv } from "../../../test/helpers/rain-data.ts";
 import { createTestResearch } from "../../../test/helpers/test-research.ts";
+import { createModels } from "../models.ts";
+import { demoResearch } from "./demo-research.ts";
 
 const byId = <Element extends { readonly id?: string | undefined }>(list: readonly Element[] = []) =>
   Object.fromEntries(list.map((element) => [element.id, element]));
@@ -119,6 +122,24 @@ describe("research on a table and publications", () => {
     expect(objective).toBe("Why does it rain?");
     expect(plan?.length).toBe(before + (tasks?.length ?? 0));
     expect(keyInsights?.length).toBe(new Set(keyInsights).size);
+  });
+});
+
+describe("the replies of a thread", () => {
+  const said = ({ messages }: { messages: readonly BaseMessage[] }) => messages.map(({ type }) => type);
+  const sameId = { id: "same", content: "It rains." };
+
+  test.each([
+    ["gives no ids", createModels([], (messages) => ({ text: demoResearch(messages) ?? "" }))],
+    ["gives the same id always", undefined],
+  ])("all stay, also when the model %s", async (_, models) => {
+    const answers = { reply: () => new AIMessage(sameId) };
+    const research = await createTestResearch(models ? { models } : { answers });
+    const first = await research.run("Why does it rain?");
+    const second = await research.run("And in Bonn?");
+    expect(said(second)).toEqual(["human", "ai", "human", "ai"]);
+    expect(second.messages[1]).toEqual(first.messages[1]);
+    expect(new Set(second.messages.map(({ id }) => id)).size).toBe(4);
   });
 });
 

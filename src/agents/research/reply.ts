@@ -19,7 +19,7 @@ export interface ReplyInput {
 }
 
 export interface Reply {
-  /** Of the message: that of the streamed one, so that clients put this in its place. */
+  /** Of the streamed message, if it had one. */
   readonly id: string;
   readonly text: string;
   readonly removed: readonly RemovedCitation[];

@@ -1,5 +1,5 @@
 // The team on a scripted model and a checkpointer in memory: who speaks when, what each is told, and how it ends.
-import { HumanMessage } from "@langchain/core/messages";
+import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messages";
 import { Command, MemorySaver } from "@langchain/langgraph";
 import { describe, expect, test } from "vitest";
 import { z } from "zod";
@@ -198,6 +198,29 @@ describe("a team", () => {
     const values = await again();
     expect(saidOf(values).slice(1)).toEqual(["ann: It is THREE.", "orchestrator: Three."]);
     expect(model.requests[4]?.messages.map(({ type }) => type)).toEqual(["system", "human", "ai", "tool"]);
+  });
+
+  test("streams what is said under the ids under which it stays", async () => {
+    const { graph } = open([PLAN, next("ann"), "It is 3.", DONE, "Three."]);
+    const ids = new Set<string | undefined>();
+    let last: BaseMessage[] = [];
+    const stream = await graph.stream({ messages: [new HumanMessage("How many?")] } as never, {
+      configurable: { thread_id: "t" },
+      streamMode: ["messages", "values"],
+    });
+    for await (const [mode, chunk] of stream as AsyncIterable<[string, never]>) {
+      if (mode === "messages") ids.add((chunk as [BaseMessage])[0].id);
+      else last = (chunk as { messages: BaseMessage[] }).messages;
+    }
+    expect([...ids]).toEqual(last.slice(1).map(({ id }) => id));
+  });
+
+  test("keeps all that is said, also when its endpoint gives every answer the same id", async () => {
+    const same = (content: string) => ({ message: new AIMessage({ id: "same", content }) });
+    const values = await open([PLAN, next("ann"), same("1"), next("bob"), same("2"), DONE, same("3")]).ask(
+      "Go",
+    );
+    expect(saidOf(values)).toEqual(["user: Go", "ann: 1", "bob: 2", "orchestrator: 3"]);
   });
 
   test("works without a model: everybody speaks once", async () => {

@@ -3,6 +3,7 @@
 import { AIMessage, type BaseMessage, HumanMessage } from "@langchain/core/messages";
 import { Command, END, interrupt, type LangGraphRunnableConfig } from "@langchain/langgraph";
 import { z } from "zod";
+import { toMessageId } from "../message-id.ts";
 import type { Models } from "../models.ts";
 import { askLedger } from "./ask-ledger.ts";
 import { demoAnswer, demoPlan, demoProgress } from "./demo-team.ts";
@@ -95,11 +96,12 @@ export function createOrchestrator(models: Models, settings: TeamSettings) {
     instruction_or_question: `Do your part of this: ${task}`,
   });
 
-  const answer = async (state: OrchestratorState, config: LangGraphRunnableConfig) => {
-    const text = models.isDemo
-      ? demoAnswer(state)
-      : (await chat().invoke([new HumanMessage(answerQuestion(state))], config)).text;
-    return go(END, { ...state, phase: "done" }, [new AIMessage({ content: text, name: NAME })]);
+  const answer = async (state: OrchestratorState, { messages }: Values, config: LangGraphRunnableConfig) => {
+    const { id, text } = models.isDemo
+      ? { id: undefined, text: demoAnswer(state) }
+      : await chat().invoke([new HumanMessage(answerQuestion(state))], config);
+    const said = new AIMessage({ id: toMessageId(id, messages), content: text, name: NAME });
+    return go(END, { ...state, phase: "done" }, [said]);
   };
 
   return {
@@ -108,7 +110,7 @@ export function createOrchestrator(models: Models, settings: TeamSettings) {
       if (!state) return new Command({ goto: END });
       if (state.phase === "plan") return plan(state, config.signal);
       if (state.phase === "progress") return progress(state, config.signal);
-      return answer(state, config);
+      return answer(state, values, config);
     },
 
     /** A person reads the plan; nothing is done before he has said yes. */

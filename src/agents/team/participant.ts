@@ -8,6 +8,7 @@ import { createAgent, modelCallLimitMiddleware } from "langchain";
 import { createModelErrors } from "../../../middlewares/model-errors.ts";
 import { createToolErrors } from "../../../middlewares/tool-errors.ts";
 import { createTurnIntegrity } from "../../../middlewares/turn-integrity.ts";
+import { toMessageId } from "../message-id.ts";
 import type { Models } from "../models.ts";
 import { NAME } from "./orchestrator.ts";
 import { participantPrompt, turnText } from "./prompts.ts";
@@ -46,9 +47,9 @@ export function createTurn(deps: TurnDeps, participant: Participant, settings: T
     );
     const done = messages.slice(before.length).map((message) => toChatMessage(message, name));
     const said: ChatMessage = { role: "assistant", author_name: name, text: done.at(-1)?.text ?? "" };
+    const id = toMessageId(messages.at(-1)?.id, values.messages as BaseMessage[]);
     return {
-      // With the id under which it was streamed: who follows the run sees one message.
-      messages: [new AIMessage({ id: messages.at(-1)?.id, content: said.text, name })],
+      messages: [new AIMessage({ id, content: said.text, name })],
       orchestrator_state: { ...team, chat_history: [...team.chat_history, said] },
       [stateKeyOf(name)]: {
         ...own,

@@ -2,6 +2,7 @@
 import { AIMessage } from "@langchain/core/messages";
 import type { LangGraphRunnableConfig } from "@langchain/langgraph";
 import type { Conversation } from "#kit";
+import { toMessageId } from "../../message-id.ts";
 import type { RemovedCitation } from "../citations.ts";
 import type { createDiscovery, createHypothesis, createReflection } from "../conclusions.ts";
 import { referencesOf, tasksOf, toMaterial } from "../knowledge.ts";
@@ -66,7 +67,7 @@ export function createConclusions({ open, hypothesis, reflection, discovery, rep
     },
 
     async writeReply(
-      { question, suggestions, removed_citations }: ResearchState,
+      { messages, question, suggestions, removed_citations }: ResearchState,
       config: LangGraphRunnableConfig,
     ) {
       const conversation = open(config);
@@ -74,7 +75,8 @@ export function createConclusions({ open, hypothesis, reflection, discovery, rep
       const more = { suggestedNextSteps: suggestions ?? [], removed };
       const input = { ...(await inputOf(question, conversation)), ...more };
       const { id, text, removed: last } = await conversation.step("REPLY", () => reply.run(input, config));
-      return { messages: [new AIMessage({ id, content: text })], removed_citations: at("reply", last) };
+      const said = new AIMessage({ id: toMessageId(id, messages), content: text });
+      return { messages: [said], removed_citations: at("reply", last) };
     },
 
     async recordReply({ messages }: ResearchState, config: LangGraphRunnableConfig) {
