@@ -51,6 +51,8 @@ declare
 begin
   if new.metadata ->> 'run_id' is null then return null; end if;
   select * into run from heddle.runs r where r.run_id = (new.metadata ->> 'run_id')::uuid;
+  -- A named checkpoint that is restored on a new thread brings the marks of its run along.
+  if run.thread_id::text <> new.thread_id then return null; end if;
   if not found or run.status <> 'running' or rig.pid(run.lease_owner) <> rig.writer()
     or run.attempt <> (new.metadata ->> 'run_attempt')::integer then
     insert into rig.stale_write (what, thread_id, detail)
@@ -68,7 +70,9 @@ declare
 begin
   select r.lease_owner into owner from heddle.runs r
   where r.thread_id::text = new.thread_id and r.status = 'running';
-  if not found or rig.pid(owner) <> rig.writer() then
+  -- A thread that has had no run has its writes from a named checkpoint.
+  if not exists (select from heddle.runs r where r.thread_id::text = new.thread_id) then return null; end if;
+  if owner is null or rig.pid(owner) <> rig.writer() then
     insert into rig.stale_write (what, thread_id, detail)
     values ('pending write', new.thread_id, format('checkpoint %s, channel %s, of a thread that %s runs',
       new.checkpoint_id, new.channel, coalesce(owner, 'nobody')));

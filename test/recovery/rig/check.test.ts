@@ -18,11 +18,15 @@ import {
   messages,
   notified,
   response,
+  restored,
   runs,
+  said,
+  sessionOf,
   state,
   stream,
   THREAD,
   told,
+  toView,
   webhook,
 } from "./good-history.ts";
 
@@ -70,7 +74,7 @@ const bad: readonly [invariant: string, what: string, evidence: Evidence][] = [
     "a write without the run",
     holding({ staleWrites: [{ what: "event", writer: "2", thread_id: THREAD, detail: "" }] }),
   ],
-  ["I3", "further attempts for no reason", runs(1, { attempt: 5 })],
+  ["I3", "further attempts for no reason", runs(1, { attempt: 6 })],
   ["I4", "a turn that is missing", state(messages.slice(0, 4))],
   ["I4", "a turn that is there twice", state([...messages, ...messages.slice(4)])],
   [
@@ -154,6 +158,15 @@ const bad: readonly [invariant: string, what: string, evidence: Evidence][] = [
     adding(...notified("reader 3", 0, [told(1, 1), told(2, 3), ended(3, "run1"), ended(4, "run2")])),
   ],
   ["I14", "a run whose end is told wrong", runs(0, { status: "error" })],
+  ["I15", "a message of a session that is lost", sessionOf(said.slice(0, 3))],
+  ["I15", "a message of a session that is there twice", sessionOf([...said, ...said.slice(3)])],
+  ["I15", "a reply that knows nothing of its session", sessionOf(said.slice(2))],
+  ["I15", "half a turn", sessionOf([...said.slice(0, 2), { type: "human", content: "T3#2" }])],
+  ["I16", "a checkpoint that is gone", restored("{}", null)],
+  ["I16", "a checkpoint that is another one", restored(toView([]), messages.slice(0, 1))],
+  ["I16", "a checkpoint that cannot be restored", restored(toView(messages.slice(0, 1)), null)],
+  ["I16", "a checkpoint that is restored as another one", restored(toView(messages.slice(0, 1)), [])],
+  ["I16", "a step without one", adding(at(95, { op: "steps", run: "run1", saved: [2], last: 2 }))],
 ];
 
 describe("the checker", () => {

@@ -6,6 +6,7 @@ import { eachFiring } from "./invariants/crons.ts";
 import { executions, recovery, sideEffects } from "./invariants/execution.ts";
 import { acknowledged, oneEnd } from "./invariants/runs.ts";
 import { bounded, documented } from "./invariants/service.ts";
+import { eachCheckpoint, eachMessage } from "./invariants/sessions.ts";
 import { noForeignData, serialState } from "./invariants/state.ts";
 import { wholeStreams } from "./invariants/streams.ts";
 import { eachTold } from "./invariants/webhooks.ts";
@@ -38,6 +39,8 @@ export const INVARIANTS: Readonly<Record<string, Invariant>> = {
   "I12 each end is told": eachTold,
   "I13 a conversation has each change once": eachChange,
   "I14 each reader gets each notification once": eachNotification,
+  "I15 a session has each message once": eachMessage,
+  "I16 each named checkpoint comes back": eachCheckpoint,
 };
 
 export const check = (evidence: Evidence): Violation[] =>

@@ -30,7 +30,7 @@ export interface Workload {
 
 /** How long a client goes on trying before it says that the service does not come back. */
 export const PATIENCE_MS = 90_000;
-const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
+export const TERMINAL = new Set(["success", "error", "timeout", "interrupted"]);
 
 export async function runClients(world: World, workload: Workload): Promise<void> {
   await Promise.all(
@@ -67,17 +67,22 @@ interface Turn {
   readonly thread: string;
   readonly key: string;
   readonly text: string;
+  readonly strategy: Strategy;
+  /** More fields of the request. */
+  readonly more: object;
+  readonly session?: string;
 }
 
 /** Sends the turn, again and again with the same key, until it is taken or refused. The run's id when it was taken. */
-async function createRun(
+export async function createRun(
   world: World,
   random: Random,
-  { thread, key, text, strategy, more }: Turn & { strategy: Strategy; more: object },
+  { more, ...turn }: Turn,
 ): Promise<string | undefined> {
+  const { thread, key, text, strategy } = turn;
   const sent = Date.now();
   const note = (outcome: "ok" | "fail", run?: string) =>
-    world.history.add({ op: "create", key, thread, text, strategy, sent, outcome, ...(run ? { run } : {}) });
+    world.history.add({ op: "create", ...turn, sent, outcome, ...(run ? { run } : {}) });
   const body = {
     assistant_id: text.includes(" tool") ? "tool" : "chat",
     input: { messages: [{ role: "user", content: text }] },
@@ -144,7 +149,12 @@ async function cancelRun(world: World, random: Random, thread: string, run: stri
 }
 
 /** null: the run is gone. */
-async function readStatus(world: World, random: Random, thread: string, run: string): Promise<string | null> {
+export async function readStatus(
+  world: World,
+  random: Random,
+  thread: string,
+  run: string,
+): Promise<string | null> {
   const response = await until(world, random, (url) =>
     request(world, url, `GET /threads/${thread}/runs/${run}`),
   );

@@ -35,6 +35,7 @@ const EXECUTE = "src/runs/execute-run.ts";
 const SAVER = "src/db/checkpointer.ts";
 const LOG = "src/events/event-log.ts";
 const RUNS = "src/runs/runs.ts";
+const CHECKPOINTS = "src/checkpoints/checkpoints.ts";
 const DELIVER = "src/webhooks/deliver.ts";
 const WORKER = "src/runs/worker.ts";
 
@@ -90,6 +91,14 @@ export const CRASH_POINTS: ReadonlyMap<string, CrashPoint> = new Map([
     "src/conversations/conversations.ts",
     "const row = await enqueue({ ...change, write: (statement) => patchConversation(on, statement) });",
   ),
+  after(
+    "session-kept",
+    "session",
+    "src/sessions/postgres-message-store.ts",
+    "check(await insertMessages(tx, key, fence, messages.map(toRow)));",
+  ),
+  before("checkpoint-taken", "checkpoint", CHECKPOINTS, "await storage.save(checkpoint);"),
+  after("checkpoint-saved", "checkpoint", CHECKPOINTS, "await storage.save(checkpoint);"),
   before("migrating", "start", "src/db/migrate.ts", "await tx.query(migration.sql);"),
   before("migrated", "start", "src/db/migrate.ts", "return missing.map((migration) => migration.name);"),
 ]);

@@ -1,7 +1,7 @@
 // A history in which all is well, and ways to spoil it: for the tests of the checker.
 import type { Evidence } from "./check.ts";
 import type { CronMove, RunChange } from "./contents.ts";
-import type { Entry, Frame, Operation } from "./history.ts";
+import type { Entry, Frame, Operation, StateMessage } from "./history.ts";
 import { toEffect, toReply } from "./reply.ts";
 
 export const THREAD = "thread";
@@ -47,7 +47,29 @@ export const notified = (reader: string, after: number, news: readonly Frame[]):
   }),
 ];
 
+/** The two turns of a session, each on a thread of its own. */
+export const said: readonly StateMessage[] = [
+  { type: "human", content: "T3#1" },
+  { type: "ai", content: toReply(["T3#1"], "T3#1") },
+  { type: "human", content: "T3#2" },
+  { type: "ai", content: toReply(["T3#1", toReply(["T3#1"], "T3#1"), "T3#2"], "T3#2") },
+];
+export const toView = (own: readonly StateMessage[]) => JSON.stringify({ shared_state: { messages: own } });
+
 const entries: readonly Entry[] = [
+  ...["T3#1", "T3#2"].map((key, i) =>
+    at(i, {
+      op: "create",
+      key,
+      thread: `thread${i + 3}`,
+      text: key,
+      strategy: "enqueue",
+      sent: i,
+      outcome: "ok",
+      run: `session${i + 1}`,
+      session: "T3",
+    }),
+  ),
   ...["T1#1", "T1#2"].map((key, i) =>
     at(i, {
       op: "create",
@@ -88,6 +110,11 @@ const entries: readonly Entry[] = [
     }),
   ),
   at(87, conversation),
+  at(87, { op: "session", session: "T3", messages: said }),
+  at(87, { op: "state", thread: "thread4", messages: said.slice(2) }),
+  at(87, { op: "checkpoint", thread: THREAD, id: "kept", view: toView(messages.slice(0, 1)) }),
+  at(87, { op: "restored", id: "kept", view: toView(messages.slice(0, 1)), messages: messages.slice(0, 1) }),
+  at(87, { op: "steps", run: "run1", saved: [1, 2], last: 2 }),
   ...notified("reader 1", 0, [told(1, 1), told(2, 2)]),
   ...notified("reader 1", 2, [ended(3, "run1"), ended(4, "run2")]),
   ...notified("reader 2", 0, [told(1, 1), told(2, 2), ended(3, "run1"), ended(4, "run2")]),
@@ -140,10 +167,10 @@ export const good: Evidence = {
   entries,
   leaseSeconds: 3,
   contents: {
-    runs: ["run1", "run2"].map((run_id, i) => ({
+    runs: ["run1", "run2", "session1", "session2"].map((run_id, i) => ({
       run_id,
-      thread_id: THREAD,
-      key: `T1#${i + 1}`,
+      thread_id: [THREAD, THREAD, "thread3", "thread4"][i] ?? "",
+      key: ["T1#1", "T1#2", "T3#1", "T3#2"][i] ?? "",
       run_number: i + 1,
       status: "success",
       error: null,
@@ -181,3 +208,12 @@ export const response = (status: number, retryAfter = false) =>
 
 export const known = (values: object, version = 2) =>
   adding(at(95, { ...conversation, version, values: { ...conversation.values, ...values } }));
+
+const replaying = (entry: Operation, op: Operation["op"]): Evidence => ({
+  ...good,
+  entries: [...entries.filter((one) => one.op !== op), at(95, entry)],
+});
+export const sessionOf = (messages: readonly StateMessage[]) =>
+  replaying({ op: "session", session: "T3", messages }, "session");
+export const restored = (view: string, messages: readonly StateMessage[] | null) =>
+  replaying({ op: "restored", id: "kept", view, messages }, "restored");

@@ -27,6 +27,8 @@ export type Operation =
       sent: number;
       outcome: Outcome;
       run?: string;
+      /** Whose earlier messages its model is to read. */
+      session?: string;
     }
   | { op: "cancel"; thread: string; run: string; action: "interrupt" | "rollback"; outcome: Outcome }
   | { op: "delete"; thread: string; outcome: Outcome }
@@ -52,6 +54,14 @@ export type Operation =
   | { op: "conversation"; thread: string; version: number; values: ConversationValues; last: number }
   /** One connection that followed a conversation's notifications from behind `after`. */
   | { op: "notified"; thread: string; reader: string; after: number; frames: readonly Frame[] }
+  /** What a session holds when all is over. */
+  | { op: "session"; session: string; messages: readonly StateMessage[] }
+  /** A named checkpoint that a client was told of, as JSON. */
+  | { op: "checkpoint"; thread: string; id: string; view: string }
+  /** The same when all is over, and the state of the new thread that it was restored on; null: it was refused. */
+  | { op: "restored"; id: string; view: string; messages: readonly StateMessage[] | null }
+  /** Numbers of the steps that a run has named checkpoints of by itself, and of its last step. */
+  | { op: "steps"; run: string; saved: readonly number[]; last: number }
   /** A webhook as its receiver got it, from `began` on. `answered`: 0 when the sender got no answer. */
   | { op: "webhook"; id: string; run: string; status: string; began: number; answered: number }
   | { op: "effect"; run: string; attempt: number; text: string }

@@ -80,4 +80,37 @@ export const SERVICE_MUTANTS: readonly (readonly [string, Mutant])[] = [
       ],
     },
   ],
+  [
+    "messages-without-ids",
+    {
+      breaks: "a session knows a message that it has already",
+      scenarios: ["sessions"],
+      patches: [
+        {
+          file: "src/sessions/postgres-message-store.ts",
+          find: "rows.map(({ message }) => fromStoredMessage(JSON.parse(message)))",
+          put: "rows.map(({ message }) => Object.assign(fromStoredMessage(JSON.parse(message)), { id: undefined }))",
+        },
+        {
+          file: "src/sessions/messages.sql.ts",
+          find: "t.last_seq - $5::bigint + m.number, m.digest, m.message",
+          put: "t.last_seq - $5::bigint + m.number, case when m.digest is null then m.digest end, m.message",
+        },
+      ],
+    },
+  ],
+  [
+    "checkpoint-before-it-is-saved",
+    {
+      breaks: "a named checkpoint is told of when it is saved",
+      scenarios: ["sessions"],
+      patches: [
+        {
+          file: "src/checkpoints/checkpoints.ts",
+          find: "await storage.save(checkpoint);",
+          put: "setTimeout(() => storage.save(checkpoint), 500);",
+        },
+      ],
+    },
+  ],
 ];

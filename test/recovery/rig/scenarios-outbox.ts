@@ -30,7 +30,7 @@ export const OUTBOX_SCENARIOS: Readonly<Record<string, Scenario>> = {
       await Promise.all(Array.from({ length: CRONS }, () => addCron(world, "* * * * *")));
       // Nobody waits for it: whoever is asked to change it looks what is due.
       const call = await addCron(world, "0 0 1 1 *");
-      for (let round = 1; round <= 3 * world.times; round++) {
+      for (let round = 1; round <= 2 * world.times; round++) {
         // All servers wait for one moment.
         await world.db.query(
           `update heddle.crons

@@ -18,6 +18,7 @@ import { DATABASE_SCENARIOS } from "./scenarios-database.ts";
 import { MANY_SCENARIOS } from "./scenarios-many.ts";
 import { NETWORK_SCENARIOS } from "./scenarios-network.ts";
 import { OUTBOX_SCENARIOS } from "./scenarios-outbox.ts";
+import { SESSION_SCENARIOS } from "./scenarios-sessions.ts";
 import { type StartOptions, whyNoFaketime } from "./supervisor.ts";
 import type { World } from "./world.ts";
 
@@ -271,4 +272,5 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   ...CLIENT_SCENARIOS,
   ...OUTBOX_SCENARIOS,
   ...CONVERSATION_SCENARIOS,
+  ...SESSION_SCENARIOS,
 };

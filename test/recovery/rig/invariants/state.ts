@@ -18,7 +18,7 @@ export function* serialState({ entries, contents }: Evidence): Iterable<string> 
         yield `run ${run.run_id} of ${entry.thread} was sent by nobody`;
         continue;
       }
-      const { next, isWhole } = readTurn(messages, at, question);
+      const { next, isWhole } = readTurn(messages, at, question, readBefore(entries, question));
       if (run.status === "success" && !isWhole)
         yield `${run.key} ended as success, but its turn is not whole in the state: ${show(messages.slice(at, at + 4))}`;
       at = next;
@@ -28,10 +28,25 @@ export function* serialState({ entries, contents }: Evidence): Iterable<string> 
   }
 }
 
-/** How far the turn of this question goes from `at`, and whether it is all there. */
-function readTurn(messages: readonly StateMessage[], at: number, question: string) {
+/** What the model has read of a session before a question: nothing, if it was not asked in one. */
+function readBefore(entries: Evidence["entries"], question: string): string[] {
+  for (const entry of entries) {
+    const texts = entry.op === "session" ? entry.messages.map(({ content }) => content) : [];
+    const at = texts.indexOf(question);
+    if (at >= 0) return texts.slice(0, at);
+  }
+  return [];
+}
+
+/** How far the turn of this question goes from `at`, and whether it is all there. `before`: what came before all of them. */
+export function readTurn(
+  messages: readonly StateMessage[],
+  at: number,
+  question: string,
+  before: readonly string[] = [],
+) {
   let next = at;
-  const past = () => messages.slice(0, next).map((message) => message.content);
+  const past = () => [...before, ...messages.slice(0, next).map((message) => message.content)];
   const take = (type: string, content: string) => {
     const message = messages[next];
     const found = message?.type === type && message.content === content;
@@ -45,7 +60,7 @@ function readTurn(messages: readonly StateMessage[], at: number, question: strin
   return { isWhole: take("ai", toReply(past(), question)), next };
 }
 
-const show = (messages: readonly StateMessage[]) =>
+export const show = (messages: readonly StateMessage[]) =>
   messages.map((message) => `${message.type} ${JSON.stringify(message.content)}`).join(", ") || "nothing";
 
 export function* noForeignData({ entries }: Evidence): Iterable<string> {
