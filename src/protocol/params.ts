@@ -1,6 +1,6 @@
 // The parameters of commands.
 import { z } from "zod";
-import { goto, graphInput } from "../runs/graph-input.ts";
+import { goto, graphInput, update } from "../runs/graph-input.ts";
 import { isChannel } from "./channels.ts";
 import { ProtocolError } from "./responses.ts";
 
@@ -33,7 +33,7 @@ const answer = z.looseObject({
   namespace: optional(namespace),
 });
 const withAnswer = {
-  update: optional(z.union([record, z.array(z.tuple([z.string(), z.unknown()]))])),
+  update: optional(update),
   goto: optional(goto),
   config,
   metadata: optional(record),

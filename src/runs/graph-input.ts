@@ -29,3 +29,9 @@ const target = z.union([nodeName, z.looseObject({ node: nodeName, input: z.unkno
 
 /** Where a command jumps to. */
 export const goto = z.union([target, z.array(target)]);
+
+/** What a command writes, by channel. */
+export const update = z.union([
+  z.record(z.string(), z.unknown()),
+  z.array(z.tuple([z.string(), z.unknown()])),
+]);

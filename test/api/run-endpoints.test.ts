@@ -320,6 +320,18 @@ describe("a run's request", () => {
     expect(lastText(await wait(threadId, "do b"))).toBe("3 b");
   });
 
+  it.each(["x", 5, [1], [["messages"]]])("cannot update the state with %j", async (update) => {
+    const threadId = await newThread();
+    const response = await request("POST", `/threads/${threadId}/runs`, {
+      assistant_id: "script",
+      command: { update },
+    });
+    expect([response.status, await response.text()]).toEqual([
+      422,
+      expect.stringMatching(/^body\.command\.update/),
+    ]);
+  });
+
   it("cannot say by a checkpoint who it is", async () => {
     const threadId = await newThread();
     const response = await request("POST", `/threads/${threadId}/runs`, {

@@ -1,6 +1,6 @@
 // Bodies and queries of the run routes.
 import { z } from "zod";
-import { goto, graphInput } from "../../runs/graph-input.ts";
+import { goto, graphInput, update } from "../../runs/graph-input.ts";
 import { STREAM_MODES } from "../../runs/run-kwargs.ts";
 import { checkpoint, flag, jsonObject, optional, pageQuery, repeated, uuid } from "./common.ts";
 
@@ -9,7 +9,7 @@ const nodes = z.union([z.literal("*"), z.array(z.string())]);
 
 export const command = z.looseObject({
   goto: optional(goto),
-  update: z.unknown().optional(),
+  update: optional(update),
   resume: z.unknown().optional(),
 });
 
