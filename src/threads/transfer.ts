@@ -107,7 +107,7 @@ async function checkNewest(from: ThreadRows): Promise<void> {
     const ids = rows.map((row) => row.checkpoint_id);
     if (ids.at(-1) === ids.toSorted().at(-1)) continue;
     throw new TransferError(
-      "Its newest checkpoint was made by a clock that was behind, and the official saver would not find it. Run the thread once more.",
+      "The official saver would take another checkpoint for its newest one: it was restored, or made by a clock that was behind. Run the thread once more.",
     );
   }
 }

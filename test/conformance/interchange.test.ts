@@ -247,6 +247,20 @@ describe("a thread of ours", () => {
     expect((await fetchIn(behind))[0]).toContain("There is no checkpoint of this thread.");
   });
 
+  it("that was restored is given away once it has gone on", async () => {
+    const thread = await conversation("one");
+    const at = (path: string) =>
+      fetch(`${heddle.url}/threads/${thread}/checkpoints${path}`, { method: "POST" });
+    const { checkpoint_id } = (await (await at("")).json()) as { checkpoint_id: string };
+    await say(ownGraph(), thread, "two");
+    expect((await at(`/${checkpoint_id}/restore`)).status).toBe(200);
+    expect((await giveBack(thread))[0]).toMatch(/it was restored, or .*Run the thread once more\.$/);
+    await say(ownGraph(), thread, "three");
+    await giveBack(thread);
+    const texts = (await history(stockGraph(), thread))[0]?.messages as string[];
+    expect(texts.filter((text) => text.startsWith("human"))).toEqual(["human: one", "human: three"]);
+  });
+
   it("is not left half done when something fails in between", async () => {
     const thread = await conversation("one");
     await other.db.query("alter table agents.checkpoint_writes rename to away");
