@@ -16,6 +16,10 @@ export function readJsonBodies(app: FastifyInstance): void {
     if (/^text\/plain\b/i.test(headers["content-type"] ?? "text/plain")) {
       headers["content-type"] = "application/json";
     }
+    const encoding = headers["content-encoding"] ?? "identity";
+    if (encoding !== "identity") {
+      throw new AppError("unsupported_media_type", `Bodies are read as they are, not with ${encoding}.`);
+    }
   });
   // No body is an empty object: what the route needs is then named as missing in it.
   app.addHook("preValidation", async (request) => {

@@ -20,10 +20,11 @@ async function send(
   route: string,
   body?: string,
   contentType = "application/json",
+  headers: Record<string, string> = {},
 ): Promise<Answer> {
   const response = await fetch(heddle.url + route, {
     method,
-    ...(body === undefined ? {} : { body, headers: { "content-type": contentType } }),
+    ...(body === undefined ? {} : { body, headers: { "content-type": contentType, ...headers } }),
   });
   return { status: response.status, text: await response.text() };
 }
@@ -45,6 +46,12 @@ describe("a request that cannot be served", () => {
     ["malformed JSON", () => send("POST", "/threads", "{"), 400, /Malformed JSON/],
     ["JSON that is not an object", () => send("POST", "/threads", "7"), 422, /expected object/],
     ["another content type", () => send("POST", "/threads", "<a/>", "text/xml"), 415, /application\/json/],
+    [
+      "a compressed body",
+      () => send("POST", "/threads", "{}", "application/json", { "content-encoding": "gzip" }),
+      415,
+      /gzip/,
+    ],
     ["text that is no JSON", () => send("POST", "/threads", "{", "text/plain"), 400, /Malformed JSON/],
     ["a run without a body", () => send("POST", "/runs"), 422, /body\.assistant_id/],
     [
