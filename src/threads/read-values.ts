@@ -18,7 +18,7 @@ export interface ThreadWithValues {
 
 /** Checkpoints that are read in one go, and held: states may be large. */
 const WHOLE = 10;
-const PARTIAL = 100;
+const PARTIAL = 25;
 
 /** The state of a graph that has one channel for it, and not one for each key: that of MessageGraph, of `entrypoint`. */
 const WHOLE_STATES = ["__root__", "__end__"];
