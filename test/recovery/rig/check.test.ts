@@ -183,6 +183,12 @@ describe("the checker", () => {
     expect(Object.keys(INVARIANTS).map((name) => name.split(" ")[0])).toEqual([...covered]);
   });
 
+  it("knows what a run has read of its session, though it has failed and left nothing there", () => {
+    const { entries } = sessionOf(said.slice(0, 2));
+    const violations = check({ ...runs(3, { status: "error" }), entries });
+    expect(violations.filter(({ invariant }) => invariant.startsWith("I4"))).toEqual([]);
+  });
+
   it("lets pass what a fault explains", () => {
     const outage = at(0, { op: "outage", from: 90, to: 100 });
     expect(check({ ...response(503, true), entries: [...response(503, true).entries, outage] })).toEqual([]);

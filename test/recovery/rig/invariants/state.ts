@@ -28,12 +28,20 @@ export function* serialState({ entries, contents }: Evidence): Iterable<string> 
   }
 }
 
-/** What the model has read of a session before a question: nothing, if it was not asked in one. */
+/**
+ * What the model has read of a session before a question: nothing, if it was not asked in one. The session need not have
+ * the question: a run that failed has left its turn on its own thread alone.
+ */
 function readBefore(entries: Evidence["entries"], question: string): string[] {
+  const asked = entries.flatMap((entry) => (entry.op === "create" && entry.session ? [entry] : []));
+  const session = asked.find(({ text }) => text === question)?.session;
+  const turns = asked.filter((entry) => entry.session === session).map(({ text }) => text);
+  const later = new Set(turns.slice(turns.indexOf(question)));
   for (const entry of entries) {
-    const texts = entry.op === "session" ? entry.messages.map(({ content }) => content) : [];
-    const at = texts.indexOf(question);
-    if (at >= 0) return texts.slice(0, at);
+    if (session === undefined || entry.op !== "session" || entry.session !== session) continue;
+    const texts = entry.messages.map(({ content }) => content);
+    const end = texts.findIndex((text) => later.has(text));
+    return texts.slice(0, end < 0 ? undefined : end);
   }
   return [];
 }
