@@ -1,3 +1,4 @@
+import { availableParallelism } from "node:os";
 import { defineConfig } from "vitest/config";
 
 export default defineConfig({
@@ -5,6 +6,8 @@ export default defineConfig({
     include: ["{src,middlewares,tools,test}/**/*.test.ts"],
     globalSetup: "test/helpers/global-setup.ts",
     pool: "forks",
+    // Vitest leaves one core free: of two that is half, and most tests wait for a server.
+    maxWorkers: Math.max(2, availableParallelism() - 1),
     testTimeout: 30_000,
     hookTimeout: 60_000,
     // LangGraph looks at what it has stored at the end of a step: until then the checkpoint that a run which has been
