@@ -199,11 +199,15 @@ async function readThread(
       status = await readStatus(world, random, thread, run);
     }
     if (status === null || !replays) continue;
-    const url = pickServer(world, random);
-    if (!url) throw new Error("no server is left");
-    const cutAfter = Number.POSITIVE_INFINITY;
-    const { frames } = await readStream(url, { thread, run, after: -1, cutAfter });
-    world.history.add({ op: "replay", run, frames });
+    const readWhole = async () => {
+      const url = pickServer(world, random);
+      if (!url) throw new Error("no server is left");
+      return readStream(url, { thread, run, after: -1, cutAfter: Number.POSITIVE_INFINITY });
+    };
+    let replay = await readWhole();
+    // Its server may have died only now.
+    while (!replay.ended && Date.now() < end) replay = await readWhole();
+    world.history.add({ op: "replay", run, frames: replay.frames });
   }
   const response = await until(world, random, (url) => request(world, url, `GET /threads/${thread}/state`));
   if (response.status === 404) return;
