@@ -88,15 +88,17 @@ export const SCENARIOS: Readonly<Record<string, Scenario>> = {
   "crash-requests": {
     about: "R13 R15: servers are killed between a commit and its answer, and the client sends it again",
     async play(world) {
-      const crash = (): StartOptions => ({
-        crash: `${world.random.pick(["after-commit", "run-committed"])}@${world.random.whole(1, 3)}`,
+      const crash = (point: string): StartOptions => ({
+        crash: `${point}@${world.random.whole(1, 3)}`,
       });
-      await startServers(world, 2, (i) => (i === 0 ? {} : crash()));
+      // A commit may be another one than that of a run.
+      await startServers(world, 2, (i) => (i === 0 ? {} : crash("run-committed")));
       await during(
         runClients(world, workload({ turns: 4 * world.times, directives: () => "ms=50" })),
         async () => {
           await delay(50);
-          if (world.servers.live().length < 2) await replace(world, crash());
+          const point = world.random.pick(["after-commit", "run-committed"]);
+          if (world.servers.live().length < 2) await replace(world, crash(point));
         },
       );
     },
