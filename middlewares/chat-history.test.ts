@@ -55,6 +55,14 @@ test("tool calls and their results are kept, and another session has none of it"
   expect(read(model.requests[3])).toEqual(["human: who?"]);
 });
 
+test("null is no session", async () => {
+  const { model, turn } = createTestAgent({ middleware: [createChatHistory()], script: ["a", "b"] });
+  const context = { session_id: null, message_store: null, service_thread_id: null };
+  await turn("1", { ...on("one"), context });
+  await turn("2", { ...on("two"), context });
+  expect(read(model.requests[1])).toEqual(["human: 2"]);
+});
+
 test("a run that fails has said nothing, and one without a session leaves nothing", async () => {
   const script = [new Error("away"), "plain", "fine"];
   const { model, turn } = createTestAgent({ middleware: [createChatHistory()], script });

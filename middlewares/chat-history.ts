@@ -13,9 +13,9 @@ interface ChatHistoryOptions {
 
 /** A hook sees only the settings that it declares. */
 const contextSchema = z.object({
-  session_id: z.string().optional(),
-  message_store: z.string().optional(),
-  service_thread_id: z.string().optional(),
+  session_id: z.string().nullish(),
+  message_store: z.string().nullish(),
+  service_thread_id: z.string().nullish(),
 });
 
 export function createChatHistory({ openSession = createMemorySessions() }: ChatHistoryOptions = {}) {

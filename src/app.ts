@@ -1,6 +1,7 @@
 // Opens everything in order, and closes it again: database, then the server that wire.ts puts together. No process
 // here: main.ts has that.
 import { accessSync, constants, mkdirSync, readFileSync } from "node:fs";
+import path from "node:path";
 import { type Logger, pino } from "pino";
 import { applyProjectEnv, type Config } from "./config.ts";
 import { createDatabase, type Database } from "./db/database.ts";
@@ -32,9 +33,11 @@ const packageJson = JSON.parse(readFileSync(new URL("../package.json", import.me
 export async function buildApp(settings: Config, langgraphFile: string): Promise<App> {
   const log: Logger = pino({ level: settings.logLevel });
   const project = readLanggraphJson(langgraphFile);
-  const config = applyProjectEnv(settings, project, (file) =>
-    log.warn({ file }, "the env file that langgraph.json names is not there; going on without it"),
-  );
+  const config = applyProjectEnv(settings, project, (file) => {
+    // The one of the server's own folder is read without being named, and nobody needs one to begin.
+    if (file === path.resolve(".env")) return;
+    log.warn({ file }, "the env file that langgraph.json names is not there; going on without it");
+  });
   checkDataDir(config.dataDir);
   // LangGraph takes most of a second to load: time enough for PostgreSQL.
   const loading = import("./wire.ts");

@@ -30,11 +30,11 @@ const SUMMARIZE_AT = 0.75;
 
 /** What a run may set, as context or in `configurable`; Studio makes a form of it. */
 const contextSchema = z.looseObject({
-  model_name: z.string().optional().describe("Name of the model that answers; GET /models lists them."),
-  is_plan_mode: z.boolean().optional().describe("Gives the agent a todo list that it works through."),
-  session_id: z.string().optional().describe("Conversation that the run goes on with, beyond its thread."),
-  message_store: z.string().optional().describe("Where the messages of a new session are kept."),
-  service_thread_id: z.string().optional().describe("Id of a conversation that the model's provider keeps."),
+  model_name: z.string().nullish().describe("Name of the model that answers; GET /models lists them."),
+  is_plan_mode: z.boolean().nullish().describe("Gives the agent a todo list that it works through."),
+  session_id: z.string().nullish().describe("Conversation that the run goes on with, beyond its thread."),
+  message_store: z.string().nullish().describe("Where the messages of a new session are kept."),
+  service_thread_id: z.string().nullish().describe("Id of a conversation that the model's provider keeps."),
 });
 
 /** The compiled graph, without a checkpointer. Needs `configurable.thread_id`. */

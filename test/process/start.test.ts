@@ -98,6 +98,12 @@ describe("a start that works", () => {
     expect(heddle.output()).toContain("going on without it");
   });
 
+  it("begins without a word about its own langgraph.json's .env, which a fresh clone does not have", async () => {
+    const heddle = start({ LOG_LEVEL: "warn" }, ["--config", path.resolve("langgraph.json")]);
+    await heddle.listening();
+    expect(heddle.output()).not.toContain("going on without it");
+  });
+
   it("warns when others may reach it and there is no auth, and names the owners of keys but no key", async () => {
     const open = start({ HOST: "0.0.0.0" });
     await open.listening();
